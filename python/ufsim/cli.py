@@ -141,10 +141,11 @@ def compare(
     name: NameOption = None,
 ) -> None:
     """Simulate several schemes under the same workload, or under each of several, and compare them."""
-    directory = directory_for(out, name, as_json)
+    workloads = options["workload"]
+    stem = name or ("suite" if len(workloads) > 1 else workload_name(workloads[0]))
+    directory = directory_for(out, name, stem, as_json)
     observed = Observed(log or False, timeline, timeline_window, series, step)
     done = simulate(listed(schemes), options, cache=cache, jobs=jobs, observed=observed)
-    stem = name or default_name(done)
     failures = [] if directory is None else write_files(done, directory, stem)
     if as_json:
         print(done.to_json())
@@ -164,7 +165,7 @@ def demo(
     """Compare four schemes on a phone in use: a recorded trace on an aged device, two minutes on two cores."""
     from ufsim import demo as shown
 
-    directory = directory_for(out, None, as_json)
+    directory = directory_for(out, None, "demo", as_json)
     with ProgressDisplay() as progress:
         comparison = shown.demo(jobs=jobs, progress=progress, cache=StateCache() if cache else None)
     failures = [] if directory is None else write_files(comparison, directory, "demo")
@@ -190,11 +191,11 @@ def phone(
     name: NameOption = None,
 ) -> None:
     """Simulate a phone: apps that are launched, switched and killed, memory pressure, and what the user waits for."""
-    directory = directory_for(out, name, as_json)
     scenario = options.pop("workload")
+    stem = name or Path(scenario).stem
+    directory = directory_for(out, name, stem, as_json)
     states = StateCache() if cache else None
     study = cli_phone.run(scenario, listed(schemes), log=log, jobs=jobs, cache=states, **options)
-    stem = name or Path(scenario).stem
     failures = [] if directory is None else cli_phone.write_files(study, directory, stem)
     if as_json:
         print(study.to_json())
@@ -528,11 +529,11 @@ def listed(schemes: str) -> list[str]:
     return [scheme.strip() for scheme in schemes.split(",")]
 
 
-def directory_for(out: Path | None, name: str | None, as_json: bool) -> Path | None:
-    """Makes the directory for files, and checks it and their name; none is needed where JSON is printed."""
+def directory_for(out: Path | None, name: str | None, stem: str, as_json: bool) -> Path | None:
+    """Makes the directory for files, and checks it and what is there; none is needed where JSON is printed."""
     check_name(name)
     directory = Path("out") if out is None and not as_json else out
-    return None if directory is None else outputs.ready(directory)
+    return None if directory is None else outputs.ready(directory, [f"{stem}.json", f"{stem}.parquet", f"{stem}.png"])
 
 
 def simulate(
@@ -554,11 +555,6 @@ def print_done(done: Comparison | Suite) -> None:
         suite_tables.print_suite(Screen(), done)
     else:
         comparison_tables.print_comparison(Screen(), done)
-
-
-def default_name(done: Comparison | Suite) -> str:
-    """The name of files that nobody has named."""
-    return "suite" if isinstance(done, Suite) else workload_name(done.workload)
 
 
 def finish(results: Sequence[Result], failures: list[str]) -> None:

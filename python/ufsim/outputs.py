@@ -96,8 +96,8 @@ KINDS = {
     ".pdf": Kind("PDF document", _starts(PDF)),
     ".svg": Kind("SVG picture", _is_markup(b"<svg")),
     ".html": Kind("HTML page", _is_markup(b"<html", b"<!doctype html")),
-    # Packets of Perfetto: field 1, a message.
-    ".pftrace": Kind("timeline", _starts(b"\x0a")),
+    # Packets of Perfetto: field 1, a message. It is also a line break, but no text has zeroes.
+    ".pftrace": Kind("timeline", lambda head: head.startswith(b"\x0a") and b"\0" in head),
     ".state": STATE,
     **dict.fromkeys((".csv", ".toml", ".txt", ".md", ".log"), TEXT),
 }
@@ -111,13 +111,24 @@ def kind_of(path: Path) -> Kind:
     return KINDS.get(path.suffix.lower(), OTHER)
 
 
-def ready(directory: Path) -> Path:
-    """Makes a directory for files, and raises `Unwritten` unless it takes them."""
+def ready(directory: Path, names: Iterable[str] = ()) -> Path:
+    """Makes a directory for files, and raises `Unwritten` unless it takes them.
+
+    So it does if under one of the names something is there that is not to be replaced.
+    """
     try:
         directory.mkdir(parents=True, exist_ok=True)
         probe(directory)
     except OSError as error:
         raise Unwritten([told(directory, error)]) from error
+    failures = []
+    for name in names:
+        try:
+            check(directory / name)
+        except OSError as error:
+            failures.append(told(directory / name, error))
+    if failures:
+        raise Unwritten(failures)
     return directory
 
 

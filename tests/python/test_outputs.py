@@ -41,17 +41,97 @@ def limited(limit: int, *arguments: object, **environment: str) -> subprocess.Co
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
-    path.write_text("before")
+    path.write_text("{}")
     with pytest.raises(RuntimeError), outputs.replacing(path) as beside:
-        beside.write_text("half")
+        beside.write_text("[1, ")
         raise RuntimeError
-    assert path.read_text() == "before"
+    assert path.read_text() == "{}"
     with outputs.replacing(path) as beside:
         assert beside.suffix == ".json" and beside.parent == tmp_path
-        beside.write_text("whole")
-        assert path.read_text() == "before"
-    assert path.read_text() == "whole"
+        beside.write_text("[1]")
+        assert path.read_text() == "{}"
+    assert path.read_text() == "[1]"
     assert list(tmp_path.iterdir()) == [path]
+
+
+# How files of these kinds begin, and a name for each.
+BEGINNINGS = {
+    "x.json": b'\n {"a": 1}',
+    "x.parquet": b"PAR1\0",
+    "x.png": b"\x89PNG\r\n\x1a\n\0",
+    "x.pdf": b"%PDF-1.4 \0",
+    "x.svg": b"<?xml version='1.0'?>\n<svg>",
+    "x.html": b"<!DOCTYPE html>",
+    "x.pftrace": b"\x0a\x10\0",
+    "x.state": b"ufsim aged state 1\n",
+    "x.csv": b"a,b\n1,2\n",
+    "x.store": b"ufsim store v1\n\0",
+}
+
+
+def test_a_file_takes_the_place_of_its_own_kind_only(tmp_path: Path) -> None:
+    replaced = {}
+    for name in [*BEGINNINGS, "x.tif", "x"]:
+        for other, content in {**BEGINNINGS, "empty": b""}.items():
+            path = tmp_path / name
+            path.write_bytes(content)
+            try:
+                outputs.check(path)
+                replaced.setdefault(name, set()).add(other)
+            except FileExistsError as error:
+                assert "what is there is no " in str(error)
+    texts = {"x.json", "x.svg", "x.html", "x.csv", "empty"}
+    # What is text may be a table; what has an ending that nobody knows may be anything but what is known.
+    others = {"x.tif": texts | {"x.pftrace"}, "x": texts | {"x.pftrace"}, "x.store": texts | {"x.pftrace"}}
+    own = {name: {name, "empty"} for name in BEGINNINGS} | {"x.csv": texts}
+    assert replaced == own | others
+
+
+def test_what_is_no_ordinary_file_is_not_replaced(tmp_path: Path) -> None:
+    target, link, pipe = tmp_path / "target.json", tmp_path / "link.json", tmp_path / "pipe.json"
+    target.write_text("{}")
+    link.symlink_to(target)
+    os.mkfifo(pipe)
+    (tmp_path / "folder.json").mkdir()
+    there = sorted(tmp_path.iterdir())
+    told = {
+        link: "it is a symbolic link, which is not followed or replaced",
+        pipe: "it is no ordinary file, which is not replaced",
+        tmp_path / "folder.json": "Is a directory",
+        Path("/dev/null"): "it is no ordinary file, which is not replaced",
+    }
+    for path, why in told.items():
+        assert outputs.write([(path, outputs.text("[]"))]) == [f"{path}: not written: {why}"]
+        with pytest.raises(outputs.Unwritten, match=why):
+            outputs.ready_file(path, outputs.OTHER)
+    assert sorted(tmp_path.iterdir()) == there and target.read_text() == "{}"
+
+
+def test_unfinished_files_are_made_anew_and_removed_when_nobody_writes_them(tmp_path: Path) -> None:
+    path, target = tmp_path / "x.json", tmp_path / "target"
+    target.write_text("of somebody else")
+    (tmp_path / ".unfinished-0-x.json").symlink_to(target)
+    (tmp_path / ".unfinished-1-x.json").write_text("left by a process that died")
+    (tmp_path / ".unfinished-3-x.json").write_text("left by another")
+    with outputs.replacing(path) as slow:
+        assert slow.name == ".unfinished-1-x.json" and slow.read_text() == ""
+        slow.write_text("[1]")
+        assert outputs.write([(path, outputs.text("[2]"))]) == []
+        assert path.read_text() == "[2]"
+    assert path.read_text() == "[1]" and target.read_text() == "of somebody else"
+    assert {one.name for one in tmp_path.iterdir()} == {"x.json", "target", ".unfinished-0-x.json"}
+
+
+def test_lines_are_added_whole(tmp_path: Path) -> None:
+    path = tmp_path / "answers"
+    outputs.append(path, "one")
+    with path.open("a") as file:
+        file.write("half a li")
+    outputs.append(path, "two")
+    assert path.read_text() == "one\nhalf a li\ntwo\n"
+    (tmp_path / "link").symlink_to(path)
+    with pytest.raises(FileExistsError):
+        outputs.append(tmp_path / "link", "three")
 
 
 def test_a_file_that_fails_takes_no_other_with_it(tmp_path: Path) -> None:
@@ -88,6 +168,25 @@ def test_places_are_checked_before_anything_is_simulated(
     assert failed.returncode == Exit.NOT_WRITTEN
     assert failed.stdout == ""
     assert failed.stderr.startswith(f"ufsim: error: {out}: not written: ") and failed.stderr.count("\n") == 1
+
+
+def test_what_is_not_to_be_replaced_is_told_before_anything_is_simulated(
+    ufsim: Command, job: Path, tmp_path: Path
+) -> None:
+    # Each of these would run for hours.
+    job.write_text(JOB.replace("io_size=4m", "io_size=900g"))
+    (tmp_path / "x.parquet").write_bytes(b"ufsim store v1\n\0")
+    (tmp_path / "c.png").symlink_to(job)
+    os.mkfifo(tmp_path / "x.state")
+    told = {
+        ("run", job, "--profile", "tiny", "--log", tmp_path / "x.parquet"): "what is there is no Parquet file",
+        ("compare", job, "--profile", "tiny", "--out", tmp_path, "--name", "c"): "c.png: not written: it is a symbolic",
+        ("age", AGE.replace("200m", "900g"), "--profile", "tiny", "--out", tmp_path / "x.state"): "no ordinary file",
+    }
+    for arguments, why in told.items():
+        failed = ufsim(*arguments)
+        assert failed.returncode == Exit.NOT_WRITTEN and failed.stdout == ""
+        assert failed.stderr.startswith(f"ufsim: error: {tmp_path}") and why in failed.stderr
 
 
 def test_a_disk_that_becomes_full_loses_no_table(job: Path, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as parquet
@@ -11,6 +10,7 @@ import pytest
 
 import ufsim as package
 from conftest import Command
+from ufsim import outputs
 from ufsim.columns import FILES, columns
 from ufsim.request_file import PIECE
 from ufsim.request_log import FLAGS, KINDS, OUTCOMES
@@ -132,12 +132,7 @@ def test_a_run_that_fails_leaves_no_log(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", ["8m", "600m"])
 def test_a_full_disk_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: str) -> None:
     """It is full when the file is ended, or already when the first row group is written."""
-    opened = Path.open
-
-    def full(path: Path, *how: Any) -> Any:
-        return opened(Path("/dev/full") if path.parent == tmp_path else path, *how)
-
-    monkeypatch.setattr(Path, "open", full)
+    monkeypatch.setattr(outputs, "opened", lambda _: Path("/dev/full").open("wb"))  # noqa: SIM115
     with pytest.raises(OSError, match="No space left"):
         package.run(f"rw=read bs=4k size=1m io_size={size}", "ideal", profile="tiny", log=tmp_path / "log.parquet")
     assert not list(tmp_path.iterdir())

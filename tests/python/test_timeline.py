@@ -1,8 +1,8 @@
 """Timelines for the Perfetto UI: `ufsim run --timeline`, read back with the messages of Perfetto's package."""
 
 import re
+import resource
 from collections import Counter, defaultdict
-from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import pytest
 import ufsim as package
 from conftest import ROOT, Command
 from perfetto_trace import Slice, Timeline, read
-from ufsim import observe
+from ufsim import observe, outputs
 
 # Overwrites most of the tiny device: map flushes and GC, with reads between.
 MIXED = "rw=randrw rwmixread=20 bs=64k iodepth=8 size=112m io_size=170m"
@@ -291,7 +291,12 @@ def test_what_can_not_be_a_timeline_is_said_before_anything_runs(given: dict[str
         package.run(SHORT, "ufs", profile="tiny", **given)  # type: ignore[arg-type]
 
 
-def test_a_full_disk_is_an_error_that_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observe.outputs, "replacing", lambda _: nullcontext(Path("/dev/full")))
-    with pytest.raises(OSError, match="No space left"):
-        package.run(SHORT, "ufs", profile="tiny", timeline=tmp_path / "run.pftrace")
+def test_a_full_disk_is_an_error_that_leaves_nothing(tmp_path: Path) -> None:
+    path, limits = tmp_path / "run.pftrace", resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 12, limits[1]))
+    try:
+        with pytest.raises(outputs.Unwritten, match=f"{path}: not written: the timeline: File too large"):
+            package.run(SHORT, "ufs", profile="tiny", timeline=path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not list(tmp_path.iterdir())

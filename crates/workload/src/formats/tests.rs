@@ -379,7 +379,8 @@ proptest! {
                 prop_assert!(kept.is_empty());
                 continue;
             };
-            let replaceable = Format::recognise(&bytes[..bytes.len().min(::files::HEAD)]).is_some_and(Format::can_be_written);
+            let head = &bytes[..bytes.len().min(::files::HEAD)];
+            let replaceable = Format::recognise(head).is_some_and(Format::can_be_written);
             prop_assert!(replaceable, "{}: the next conversion would refuse to replace it", format.name());
             let again = parse(&String::from_utf8(bytes).unwrap(), &forced(format)).unwrap();
             prop_assert_eq!(again.requests.len(), kept.len());
