@@ -66,7 +66,7 @@ fn the_end_of_the_process_at_any_write_leaves_old_or_new_data() {
                 let case = format!("seed {seed}, {after} writes, {torn} bytes");
                 let disk = MemoryDisk::default();
                 let (mut store, mut model) = (new_store(&disk), Model::default());
-                disk.fail(Failing { after, count: usize::MAX, torn });
+                disk.fail(Failing { after, count: usize::MAX, torn, torn_later: 0 });
                 for &(unit, value) in &changes {
                     if change(&mut store, unit, value).is_err() {
                         model.or = Some((unit, value));
@@ -93,7 +93,7 @@ fn a_store_goes_on_after_the_end_of_the_process_at_any_write() {
         for torn in TORN {
             let disk = MemoryDisk::default();
             let mut store = new_store(&disk);
-            disk.fail(Failing { after, count: usize::MAX, torn });
+            disk.fail(Failing { after, count: usize::MAX, torn, torn_later: 0 });
             let done = changes.iter().take_while(|(unit, value)| change(&mut store, *unit, *value).is_ok()).count();
             drop(store);
             disk.fail(Failing::default());
@@ -121,7 +121,9 @@ fn errors_that_go_away_leave_a_store_that_is_right() {
                 let case = format!("seed {seed}, {after} writes, {count} fail after {torn} bytes");
                 let disk = MemoryDisk::default();
                 let (mut store, mut model) = (new_store(&disk), Model::default());
-                disk.fail(Failing { after, count, torn });
+                // As much of later ones, or nothing.
+                let torn_later = if after % 2 == 0 { torn } else { 0 };
+                disk.fail(Failing { after, count, torn, torn_later });
                 for &(unit, value) in &changes {
                     match change(&mut store, unit, value) {
                         Ok(()) => {

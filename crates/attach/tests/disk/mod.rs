@@ -14,8 +14,9 @@ pub struct Failing {
     pub after: usize,
     /// Writes that fail then.
     pub count: usize,
-    /// Bytes of each of these that reach the disk all the same.
+    /// Bytes of the first of these that reach the disk all the same, and of each of the others.
     pub torn: usize,
+    pub torn_later: usize,
 }
 
 #[derive(Debug, Default)]
@@ -77,13 +78,13 @@ impl Disk for MemoryDisk {
 
     fn write(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
         let mut inner = self.0.lock().expect("one thread");
-        let Failing { after, count, torn } = inner.failing;
+        let Failing { after, count, torn, torn_later } = inner.failing;
         let fails = after == 0 && count > 0;
         let written = if fails { &bytes[..torn.min(bytes.len())] } else { bytes };
         put(&mut inner.bytes, written, at);
         inner.writes.push((at, written.to_vec()));
         match after {
-            0 => inner.failing.count = count.saturating_sub(1),
+            0 => inner.failing = Failing { count: count.saturating_sub(1), torn: torn_later, ..inner.failing },
             _ => inner.failing.after = after - 1,
         }
         if fails { Err(ErrorKind::StorageFull.into()) } else { Ok(()) }
