@@ -106,10 +106,10 @@ impl Desk {
     /// See [`Engine::step`]; and after the end.
     pub fn turn(&mut self, most: usize) -> Turn {
         let ends = self.take_letters();
-        if let Some(now) = self.clock.sim_at(self.inbox.wall.now()) {
-            self.engine().run_until(now);
-        } else {
-            self.run_free(most);
+        match self.clock.sim_at(self.inbox.wall.now()) {
+            Some(now) if !ends => self.engine().run_until(now),
+            // At the end nobody waits for the right moment any more.
+            _ => self.run_free(most),
         }
         self.deliver();
         self.admit();
@@ -121,7 +121,7 @@ impl Desk {
         if ends && !busy {
             return Turn::Ended(self.engine.take().expect("it is here").close());
         }
-        if self.clock.is_real() {
+        if self.clock.is_real() && !ends {
             let next = self.engine().next_time();
             Turn::Until(next.and_then(|at| self.clock.wall_at(at)))
         } else if busy {

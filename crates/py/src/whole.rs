@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use pyo3::prelude::*;
 use ::whole::{Case, Failure, Hole, Report};
+use pyo3::prelude::*;
 
 use crate::ConfigError;
 

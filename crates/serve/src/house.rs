@@ -77,9 +77,15 @@ impl Entry {
         matches!(self.guest, Guest::Client { .. })
     }
 
-    /// True if it may be sent away for who comes.
-    fn is_idle(&self) -> bool {
-        matches!(self.guest, Guest::Client { chosen: None, .. } | Guest::Control { busy: false, .. })
+    /// True if it may be sent away for who comes: clients before the end of their handshake; whoever uses the control
+    /// socket, and those first whose command has been answered.
+    fn makes_room(&self) -> bool {
+        matches!(self.guest, Guest::Client { chosen: None, .. } | Guest::Control { .. })
+    }
+
+    /// The lowest goes first.
+    fn rank(&self) -> (bool, Moment) {
+        (matches!(self.guest, Guest::Control { busy: true, .. }), self.since)
     }
 
     fn end(&self) {
@@ -218,13 +224,10 @@ impl House {
         }
     }
 
-    /// Somebody has connected to the control socket. Whoever has been idle for longest makes room.
+    /// Somebody has connected to the control socket. If there are too many, the one that has waited for longest goes.
     pub fn admit_control(self: &Arc<House>, wire: Arc<dyn Wire>) -> Option<Caller> {
-        let member = self.enter(Guest::Control { wire: wire.clone(), busy: false }, MAX_CONTROLS);
-        if member.is_none() {
-            wire.close();
-        }
-        Some(Caller::new(self.clone(), member?))
+        let member = self.enter(Guest::Control { wire, busy: false }, MAX_CONTROLS)?;
+        Some(Caller::new(self.clone(), member))
     }
 
     fn enter(self: &Arc<House>, guest: Guest, most: usize) -> Option<Member> {
@@ -232,8 +235,8 @@ impl House {
         let mut register = self.register();
         let alike = register.guests.iter().filter(|(_, other)| other.is_client() == entry.is_client());
         let crowded = alike.clone().count() >= most;
-        let idle = alike.filter(|(_, other)| other.is_idle()).min_by_key(|(number, other)| (other.since, **number));
-        let leaves = idle.map(|(number, _)| *number).filter(|_| crowded && !self.is_broken(Hole::SilentClients));
+        let first = alike.filter(|(_, other)| other.makes_room()).min_by_key(|(_, other)| other.rank());
+        let leaves = first.map(|(number, _)| *number).filter(|_| crowded && !self.is_broken(Hole::SilentClients));
         if crowded && leaves.is_none() {
             return None;
         }
@@ -243,9 +246,19 @@ impl House {
         register.guests.insert(number, entry);
         drop(register);
         if let Some(gone) = gone {
+            self.note("a connection made room for another one");
             gone.end();
         }
         Some(Member { house: self.clone(), number })
+    }
+
+    /// There is no room for another connection, for want of files that may be open: a client that has not ended its
+    /// handshake goes.
+    pub fn make_room(&self) {
+        let waiting = self.clients(|_, chosen| chosen.is_none()).next();
+        if let Some((_, outbox)) = waiting {
+            outbox.break_off();
+        }
     }
 
     /// Looks after those who take too long. To be called now and then.

@@ -190,8 +190,9 @@ impl Server {
             std::thread::sleep(LOOK);
         }
         house.close_all();
-        threads.join();
+        // Before the threads, one of which may wait for a device that recovers.
         let ended: Vec<_> = runners.into_iter().map(Runner::end).collect();
+        threads.join();
         Ok(ended.into_iter().collect::<Result<(), EndError>>()?)
     }
 }
@@ -266,15 +267,15 @@ fn accept(house: &Arc<House>, doors: &Doors, threads: &Threads) {
         wait_for_any(&all, &doors.woken, TICK);
         house.tick();
         for listener in &doors.clients {
-            take_in(listener, |stream| begin_client(house, stream, threads));
+            take_in(house, listener, |stream| begin_client(house, stream, threads));
         }
         if let Some(control) = &doors.control {
-            take_in(control, |stream| begin_control(house, stream, threads));
+            take_in(house, control, |stream| begin_control(house, stream, threads));
         }
     }
 }
 
-fn take_in(listener: &Listener, begin: impl Fn(Arc<Stream>) -> std::io::Result<()>) {
+fn take_in(house: &House, listener: &Listener, begin: impl Fn(Arc<Stream>) -> std::io::Result<()>) {
     loop {
         match listener.accept() {
             Ok(Some(stream)) => {
@@ -283,6 +284,7 @@ fn take_in(listener: &Listener, begin: impl Fn(Arc<Stream>) -> std::io::Result<(
             }
             Ok(None) => return,
             Err(_) => {
+                house.make_room();
                 std::thread::sleep(Duration::from_millis(10));
                 return;
             }

@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use attach::{Hole, Pace};
 use campaign::{Rng, message, quietly};
@@ -115,6 +116,18 @@ impl Case {
         let mut told = Some(Vec::new());
         let ended = self.attempt(&mut told);
         ended.map_err(|(what, _)| Box::new(Failure { case: self.clone(), what, told: told.unwrap_or_default() }))
+    }
+
+    /// Clients misbehave for so long, beside one that checks what it gets; nothing else happens.
+    ///
+    /// # Errors
+    /// The promise that was broken.
+    pub fn abuse(seed: u64, time: Duration) -> Result<Report, String> {
+        let left = Left(["kills", "disk", "lies", "control", "log"].map(str::to_owned).to_vec());
+        let case = Case { left, ..Case::new(seed) };
+        let mut world = World::new(&case, case.setting());
+        world.abuse(time)?;
+        Ok(world.report)
     }
 
     /// Runs the case as it is. What it tells comes in `told`, if that is wanted.

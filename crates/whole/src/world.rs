@@ -597,6 +597,26 @@ impl World {
         Ok(())
     }
 
+    /// Clients misbehave for a while, and one that does not is beside them.
+    ///
+    /// # Errors
+    /// A promise that has been broken, or a request of that client that is not answered.
+    pub fn abuse(&mut self, time: Duration) -> Broken {
+        let begin = attach::Wall::now(&*self.setting.time);
+        while attach::Wall::now(&*self.setting.time).since(begin) < time {
+            self.report.steps += 1;
+            self.look()?;
+            self.client_comes()?;
+            (0..4).try_for_each(|_| self.rogue_acts())?;
+            self.long_pause();
+            self.client_acts();
+            self.calm("requests beside clients that misbehave are not answered", |world| {
+                world.clients.iter().all(|client| client.under_way() == 0)
+            })?;
+        }
+        self.finish()
+    }
+
     fn calm(&mut self, what: &str, mut done: impl FnMut(&World) -> bool) -> Broken {
         for _ in 0..CALM {
             self.round()?;

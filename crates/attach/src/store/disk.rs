@@ -72,21 +72,3 @@ pub(super) fn existing(files: &dyn Files, path: &Path, writes: bool) -> Result<O
         _ => Err(StoreError::unfit(path, "is in use by another process")),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_has_come_to_the_place_meanwhile_is_not_replaced() {
-        let folder = std::env::temp_dir().join(format!("ufsim-disk-{}", std::process::id()));
-        std::fs::create_dir(&folder).expect("a new folder");
-        let coming = Coming::at(&folder.join("new")).expect("room");
-        std::fs::write(folder.join("new"), "of another").expect("room");
-        assert!(coming.appear().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists));
-        drop(coming);
-        assert_eq!(std::fs::read_to_string(folder.join("new")).expect("it is there"), "of another");
-        assert_eq!(std::fs::read_dir(&folder).expect("it is there").count(), 1);
-        std::fs::remove_dir_all(folder).expect("it is there");
-    }
-}
