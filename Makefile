@@ -27,6 +27,9 @@ MINUTES ?= 20
 # Power cuts of make soak.
 CUTS ?= 1000000
 
+# Steps of the simulation of the whole in it.
+STEPS ?= 10000000
+
 # One interpreter for every build of the extension, or cargo would compile it anew at each change of hands.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
@@ -124,6 +127,7 @@ crash: install
 # Goes on where it was stopped. To keep what a finished soak tells: make soak RECORD=docs/data/soak.json
 soak: install
 	$(BIN)/python scripts/soak.py --cuts $(CUTS) $(if $(RECORD),--record $(RECORD))
+	$(BIN)/python scripts/soak.py --whole --steps $(STEPS) $(if $(WHOLE),--record $(WHOLE))
 
 explore:
 	mkdir -p out

@@ -129,6 +129,7 @@ PLAIN: dict[str, Callable[[], str]] = {
     "sweepspeed": site_sweep.speed,
     "speed": site_speed.page_tables,
     "soak": site_soak.tables,
+    "whole": site_soak.whole,
     "explainedf7": site_explained.bands,
     "demo": site_demo.table_and_picture,
     "explored": site_explored.made,

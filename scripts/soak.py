@@ -1,5 +1,7 @@
 """A long campaign of power cuts: `scripts/soak.py [--cuts 1000000] [--jobs 2] [--state FILE] [--record FILE]`.
 
+With `--whole` it is that of the simulation of the whole, and as long as `--steps`.
+
 The cases are those of the seeds from 0 on, in blocks. A block that is finished is kept in the state file, so a soak
 that was stopped, whatever stopped it, goes on without it. The soak ends with the first block at which all blocks up to
 it have as many cuts as asked for; so what it tells does not depend on when it was stopped, nor on the number of jobs.
@@ -49,16 +51,27 @@ class State:
     total: Campaign = field(default_factory=lambda: Campaign(0))
     ahead: dict[int, Campaign] = field(default_factory=dict)
     """Finished blocks behind one that is not finished."""
+    whole: bool = False
+    """It is a soak of the whole, which is as long as its steps; others are as long as their cuts."""
+
+    def length(self, campaign: Campaign) -> int:
+        """Cuts or steps of a campaign."""
+        return campaign.steps if self.whole else campaign.cuts
 
     @property
-    def cuts(self) -> int:
-        """Cuts in all finished blocks."""
-        return self.total.cuts + sum(block.cuts for block in self.ahead.values())
+    def done(self) -> int:
+        """Cuts or steps in all finished blocks."""
+        return self.length(self.total) + sum(self.length(block) for block in self.ahead.values())
 
-    def add(self, block: int, campaign: Campaign, cuts: int) -> None:
-        """Adds a finished block. `total` does not grow any more when it has so many cuts."""
+    @property
+    def unit(self) -> str:
+        """What its length is counted in."""
+        return "steps" if self.whole else "power cuts"
+
+    def add(self, block: int, campaign: Campaign, wanted: int) -> None:
+        """Adds a finished block. `total` does not grow any more when it is as long as wanted."""
         self.ahead[block] = campaign
-        while self.total.cuts < cuts and self.blocks in self.ahead:
+        while self.length(self.total) < wanted and self.blocks in self.ahead:
             self.total.join(self.ahead.pop(self.blocks))
             self.blocks += 1
 
@@ -81,17 +94,17 @@ class State:
         beside.replace(path)
 
     @classmethod
-    def load(cls, path: Path, version: str, block: int) -> "State":
+    def load(cls, path: Path, version: str, block: int, *, whole: bool = False) -> "State":
         """The state in a file, or a new one if there is none."""
         if not path.exists():
-            return cls(version, block)
+            return cls(version, block, whole=whole)
         document = json.loads(path.read_text(encoding="utf-8"))
         if (document["version"], document["block"]) != (version, block):
             of = document["version"]
             raise OtherVersion(f"{path} is of version {of}, this is {version}: remove it to begin anew")
         ahead = {int(block): Campaign.of_document(one) for block, one in document["ahead"].items()}
         total = Campaign.of_document(document["total"])
-        return cls(version, block, document["blocks"], document["seconds"], total, ahead)
+        return cls(version, block, document["blocks"], document["seconds"], total, ahead, whole)
 
     def record(self) -> dict[str, Any]:
         """What a finished soak tells."""
@@ -109,19 +122,20 @@ class State:
 class Soak:
     """A soak under way."""
 
-    def __init__(self, state: State, path: Path, cuts: int) -> None:
-        self.state, self._path, self._cuts = state, path, cuts
+    def __init__(self, state: State, path: Path, wanted: int) -> None:
+        self.state, self._path, self._wanted = state, path, wanted
+        self._go = _core.whole_case if state.whole else _core.crash_case
         self._stopped = threading.Event()
-        self._begun, self._before = time.monotonic(), (state.seconds, state.cuts)
+        self._begun, self._before = time.monotonic(), (state.seconds, state.done)
         self._told = 0.0
 
     def run(self, jobs: int) -> None:
-        """Goes on until there are enough cuts."""
+        """Goes on until it is long enough."""
         with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="ufsim") as pool:
             under_way: dict[Future[Campaign | None], int] = {}
             following = self.state.blocks
             try:
-                while self.state.total.cuts < self._cuts:
+                while self.state.length(self.state.total) < self._wanted:
                     while len(under_way) < jobs:
                         if following not in self.state.ahead:
                             under_way[pool.submit(self._block, following)] = following
@@ -138,15 +152,15 @@ class Soak:
         for seed in range(block * self.state.block, (block + 1) * self.state.block):
             if self._stopped.is_set():
                 return None
-            campaign.add(parse(_core.crash_case(str(seed))))
+            campaign.add(parse(self._go(str(seed))))
         return campaign
 
     def _finished(self, block: int, campaign: Campaign | None) -> None:
         assert campaign is not None, "a block ends early only when the soak ends"
         for failure in campaign.failures:
-            print("\n".join(failure_lines(failure)), flush=True)
+            print("\n".join(failure_lines(failure, whole=self.state.whole)), flush=True)
         self.state.seconds = self._before[0] + time.monotonic() - self._begun
-        self.state.add(block, campaign, self._cuts)
+        self.state.add(block, campaign, self._wanted)
         self.state.save(self._path)
 
     def _tell(self) -> None:
@@ -154,35 +168,38 @@ class Soak:
         if now - self._told < TELL_EVERY:
             return
         self._told = now
-        cuts = self.state.cuts
-        rate = (cuts - self._before[1]) / (now - self._begun)
-        left = f", {clock(max(self._cuts - cuts, 0) / rate)} left" if rate else ""
+        done = self.state.done
+        rate = (done - self._before[1]) / (now - self._begun)
+        left = f", {clock(max(self._wanted - done, 0) / rate)} left" if rate else ""
         failures = f", {len(self.state.total.failures)} failures" if self.state.total.failures else ""
-        print(f"{cuts:,} of {self._cuts:,} power cuts, {rate:,.0f}/s{left}{failures}", flush=True)
+        print(f"{done:,} of {self._wanted:,} {self.state.unit}, {rate:,.0f}/s{left}{failures}", flush=True)
 
 
 def main() -> int:
     options = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     options.add_argument("--cuts", type=int, default=1_000_000, help="power cuts (default: a million)")
+    options.add_argument("--whole", action="store_true", help="simulate the whole: server, clients, disk and device")
+    options.add_argument("--steps", type=int, default=10_000_000, help="its steps (default: ten million)")
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="blocks at a time")
-    options.add_argument("--state", type=Path, default=Path("out/soak-state.json"), help="file for what has been done")
+    options.add_argument("--state", type=Path, help="file for what has been done (default: in out)")
     options.add_argument("--record", type=Path, help="file for what the finished soak tells")
     chosen = options.parse_args()
-    if chosen.cuts < 1 or chosen.jobs < 1:
-        options.error("--cuts and --jobs must be at least 1")
+    if chosen.cuts < 1 or chosen.steps < 1 or chosen.jobs < 1:
+        options.error("--cuts, --steps and --jobs must be at least 1")
+    path = chosen.state or Path("out/whole-state.json" if chosen.whole else "out/soak-state.json")
 
     block = CASES_OF_A_SCHEME * len(ufsim.schemes())
     try:
-        state = State.load(chosen.state, ufsim.__version__, block)
+        state = State.load(path, ufsim.__version__, block, whole=chosen.whole)
     except OtherVersion as error:
         print(error, file=sys.stderr)
         return Exit.INPUT
     try:
         if state.blocks or state.ahead:
-            print(f"goes on: {state.cuts:,} power cuts are done", flush=True)
-        Soak(state, chosen.state, chosen.cuts).run(chosen.jobs)
+            print(f"goes on: {state.done:,} {state.unit} are done", flush=True)
+        Soak(state, path, chosen.steps if chosen.whole else chosen.cuts).run(chosen.jobs)
     except KeyboardInterrupt:
-        print(f"stopped at {state.cuts:,} power cuts; the same command goes on", flush=True)
+        print(f"stopped at {state.done:,} {state.unit}; the same command goes on", flush=True)
         return Exit.INTERRUPTED
     return finish(state, chosen.record)
 
@@ -199,7 +216,7 @@ def finish(state: State, path: Path | None) -> int:
     if missed:
         print(f"no power cut met: {', '.join(missed)}")
     failures = len(record["failures"])
-    print(f"{record['cuts']:,} power cuts, {failures} failures, in {clock(state.seconds)}")
+    print(f"{state.length(state.total):,} {state.unit}, {failures} failures, in {clock(state.seconds)}")
     return Exit.BROKEN_PROMISE if failures else Exit.OK
 
 

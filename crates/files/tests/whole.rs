@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use ufsim_files::trial::{Trial, Tried};
-use ufsim_files::{Access, Append, FileError, Files, Kind, Simulated, Sort, check, is_unfinished, replace};
+use ufsim_files::{Access, Append, FileError, Files, Kind, Simulated, Sort, check, is_unfinished, make_new, replace};
 
 const PATH: &str = "/out/result.txt";
 const KIND: Kind = Kind::new("result", |head| head.starts_with(b"result"));
@@ -185,4 +185,24 @@ fn a_name_of_any_length_has_room_beside_it() {
         Ok(())
     });
     beside.unwrap();
+}
+
+#[test]
+fn a_new_file_appears_whole_and_never_in_place_of_another() {
+    let path = Path::new("/out/new");
+    let whole = [7; 9000];
+    let make = |files: &dyn Files| {
+        let made = make_new(files, path, Access::Private, |file| {
+            whole.chunks(1000).zip(0..).try_for_each(|(piece, at)| file.write_at(piece, at * 1000))
+        });
+        made.map(drop).map_err(|error| error.to_string())
+    };
+    tried(&with_old, &make).unwrap();
+    let disk = with_old();
+    make(&disk).unwrap();
+    assert_eq!((disk.bytes(path).unwrap(), disk.about(path).unwrap().unwrap().mode), (whole.to_vec(), 0o600));
+    disk.remove(path).unwrap();
+    disk.put(path, b"of another");
+    assert!(make(&disk).is_err());
+    assert_eq!(disk.bytes(path).unwrap(), b"of another");
 }
