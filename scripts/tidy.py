@@ -37,8 +37,6 @@ FOREIGN_WORDS = re.compile(r"\b(?:sub-?agents?|AI agents?|LLMs?|language models?
 # (check, path): reason. A path ends with "/" if it stands for everything below it.
 ACCEPTED: dict[tuple[str, str], str] = {
     ("writers", "crates/files/src/real.rs"): "the place for it",
-    ("writers", "crates/attach/"): "live devices keep data in files of their own form",
-    ("writers", "crates/py/src/serve.rs"): "the log of a live device grows while it is read",
     ("writers", "crates/explore/src/main.rs"): "a program for people who work on this project",
     ("writers", "python/ufsim/outputs.py"): "the place for it",
     ("writers", "python/ufsim/locks.py"): "files that are locked and hold nothing",

@@ -1,8 +1,8 @@
 //! Letters to an engine, and who sends them.
 //!
 //! Whoever has a [`Sender`] puts letters into the inbox: requests, and things to do with the engine. Each carries the
-//! moment at which it was sent, which is the arrival on the real clock. Answers to requests go to a [`Mailbox`]. Nothing
-//! here waits but [`Sender::with`] and what is made of it.
+//! moment at which it was sent, which is the arrival on the real clock. Answers to requests go to a [`Mailbox`].
+//! Nothing here waits but [`Sender::with`] and what is made of it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};

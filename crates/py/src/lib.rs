@@ -1,6 +1,7 @@
 //! The Python module `ufsim._core`. Conversions only: names and types of Python to those of `lab` and back, and its
 //! errors to exceptions. What each function does is told in `_core.pyi` and in `lab`.
 
+mod errors;
 mod serve;
 mod store;
 mod whole;
@@ -14,33 +15,12 @@ use campaign::{CIRCUMSTANCES, Case, Failure, MOMENTS, Report, sabotages};
 use lab::profile::{self, Description, EMBEDDED};
 use lab::trace::{JoinSpec, TraceInfo, TraceSpec};
 use lab::{Column, LabError, Logging, Observe, OnProgress, Ran, RunResult, SeriesTo, Spec, TimelineTo};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::errors::{ConfigError, OptionError, OutputError, SimulationBug, StateError, config_error, exception};
+
 // Named after the package in which users find them, or they could not be pickled.
-pyo3::create_exception!(ufsim, ConfigError, PyValueError, "Wrong input; the message names field, value and range.");
-pyo3::create_exception!(ufsim, OptionError, ConfigError, "An option that has no effect on this workload.");
-pyo3::create_exception!(ufsim, StateError, ConfigError, "A file of an aged state that cannot be used.");
-pyo3::create_exception!(ufsim, OutputError, PyOSError, "A file that cannot be written; the message names it.");
-pyo3::create_exception!(ufsim, SimulationBug, PyRuntimeError, "A check inside the simulator failed.");
-
-/// The exception of an error.
-fn exception(error: LabError) -> PyErr {
-    match error {
-        LabError::Config(text) => ConfigError::new_err(text),
-        LabError::Option(text) => OptionError::new_err(text),
-        LabError::State(text) => StateError::new_err(text),
-        LabError::Output(text) => OutputError::new_err(text),
-        LabError::Bug(text) => SimulationBug::new_err(text),
-        LabError::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
-    }
-}
-
-fn config_error(error: impl std::fmt::Display) -> PyErr {
-    ConfigError::new_err(error.to_string())
-}
-
 /// Presets: dictionaries with `name`, `scheduler`, `booster`, `mapping`, `summary`.
 #[pyfunction]
 fn schemes(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {

@@ -15,7 +15,7 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use serde::Deserialize;
 
-use crate::{ConfigError, SimulationBug, config_error, exception};
+use crate::errors::{ConfigError, SimulationBug, config_error, exception};
 
 /// What to serve, and how: JSON of the command line.
 #[derive(Deserialize)]

@@ -6,7 +6,7 @@ use attach::{Rescued, StoreError};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
-use crate::StateError;
+use crate::errors::StateError;
 
 fn exception(error: StoreError) -> PyErr {
     match error {

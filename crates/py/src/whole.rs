@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ::whole::{Case, Failure, Hole, Report};
 use pyo3::prelude::*;
 
-use crate::ConfigError;
+use crate::errors::ConfigError;
 
 /// Goes through one case of the simulation of the whole and returns its report, or what was broken, as JSON. `case` is
 /// the text form of a case.

@@ -162,18 +162,21 @@ pub fn run(command: Command, house: &Arc<House>, reply: Promise<Reply>) {
 /// What exports have told, by name.
 type Told<T> = BTreeMap<String, Result<T, String>>;
 
+/// Makes a reply of what all exports have told.
+type Finish<T> = fn(BTreeMap<String, T>) -> Reply;
+
 /// Gathers what several exports tell, and makes a reply of it when all have.
 struct Gathered<T> {
     told: Told<T>,
     left: usize,
-    finish: Option<(fn(BTreeMap<String, T>) -> Reply, Promise<Reply>)>,
+    finish: Option<(Finish<T>, Promise<Reply>)>,
 }
 
 /// Has something done with each export, which keeps its promise, and makes a reply of what all have told.
 fn with_each<T: Send + 'static>(
     house: &House,
     exports: &[usize],
-    finish: fn(BTreeMap<String, T>) -> Reply,
+    finish: Finish<T>,
     reply: Promise<Reply>,
     begin: impl Fn(usize, Promise<Result<T, String>>),
 ) {
@@ -274,6 +277,9 @@ fn faults(house: &House, exports: &[usize], rates: [u32; 3], reply: Promise<Repl
     let [read_per_million, program_per_million, erase_per_million] = rates;
     let faults = Faults { seed: 0, read_per_million, program_per_million, erase_per_million };
     with_each(house, exports, done, reply, |at, told| {
-        let _ = house.export(at).sender.task(move |engine, now| told.keep(Ok(engine.set_faults(now, faults))));
+        let _ = house.export(at).sender.task(move |engine, now| {
+            engine.set_faults(now, faults);
+            told.keep(Ok(()));
+        });
     });
 }

@@ -12,13 +12,13 @@
 //!   with simple, structured and extended replies. TLS is left out, so there is TCP only on the loopback.
 //! - A violation of the protocol ends that connection, with a reason in the log, and touches nothing else. A request
 //!   that cannot be done gets the error that the specification names.
-//! - What the server does is decided by machines that are lent everything: bytes of clients, the wire, the wall's clock,
-//!   a place for remarks ([`House`], [`Connection`], [`Caller`]). Sockets and threads stand around them
+//! - What the server does is decided by machines that are lent everything: bytes of clients, the wire, the wall's
+//!   clock, a place for remarks ([`House`], [`Connection`], [`Caller`]). Sockets and threads stand around them
 //!   ([`Server`]), or a simulation does, in which everything that can happen to a server happens on one seeded clock.
 //! - Threads block, and there is no library: when an answer leaves is what the real clock is about, and between the
 //!   engine and the socket stands nothing.
-//! - A connection belongs to the epoch of the export in which its handshake ended. A power cut ends it; what it had sent
-//!   reaches no later device.
+//! - A connection belongs to the epoch of the export in which its handshake ended. A power cut ends it; what it had
+//!   sent reaches no later device.
 //!
 //! The smallest block is 4096 bytes, as that of a UFS device (`bMinAddrBlockSize`). Smaller requests get EINVAL: a
 //! server that reads, changes and writes behind the host's back would make flash work that no phone has.

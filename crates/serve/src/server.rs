@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -138,7 +138,7 @@ impl Server {
             clients.push(Listener::tcp(address).map_err(|error| ServeError::Socket(address.to_string(), error))?);
         }
         let port = clients.iter().find_map(Listener::port);
-        let control = options.control.as_ref().map(at_path).transpose()?;
+        let control = options.control.as_deref().map(at_path).transpose()?;
         let (waking, woken) = UnixStream::pair().map_err(ServeError::Thread)?;
         waking.set_nonblocking(true).map_err(ServeError::Thread)?;
         let wall: Arc<dyn Wall> = Arc::new(RealWall::start());
@@ -239,7 +239,7 @@ fn promised() -> (Promise<Reply>, mpsc::Receiver<Reply>) {
     (reply, told)
 }
 
-fn at_path(path: &PathBuf) -> Result<Listener, ServeError> {
+fn at_path(path: &Path) -> Result<Listener, ServeError> {
     Listener::unix(path).map_err(|error| ServeError::Socket(path.display().to_string(), error))
 }
 

@@ -152,8 +152,8 @@ impl Listener {
         let address = SocketAddrUnix::new(path)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        // Linux gives the file the mode of the socket less the umask, so there is no moment in which others can connect.
-        // Elsewhere the mode is that of the umask until it is set below.
+        // Linux gives the file the mode of the socket less the umask, so there is no moment in which others can
+        // connect. Elsewhere the mode is that of the umask until it is set below.
         let _ = fchmod(&socket, Mode::from_raw_mode(PRIVATE));
         bind(&socket, &address)?;
         let name = Name { path: path.into(), identity: identity(path)? };

@@ -136,7 +136,7 @@ impl Client {
         let of = self.begin();
         // Zeroes that are allocated are a write, whose content nobody can tell from that of a trim.
         judge.changes(of, span, (true, fua));
-        let allocates = kind == ZEROES && of.1 % 2 == 0;
+        let allocates = kind == ZEROES && of.1.is_multiple_of(2);
         let flags = if fua { FUA } else { 0 } | if allocates { NO_HOLE } else { 0 };
         self.line.send(&request(kind, flags, of.1, range(span)));
     }

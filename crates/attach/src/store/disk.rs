@@ -54,8 +54,8 @@ impl<'a, F: Deref<Target = dyn File + 'a> + Send> Disk for F {
     }
 }
 
-/// Opens a file that is there, to be the only one who uses it. `None` if there is none. A symbolic link is not followed:
-/// whoever can put one there would choose what is written.
+/// Opens a file that is there, to be the only one who uses it. `None` if there is none. A symbolic link is not
+/// followed: whoever can put one there would choose what is written.
 pub(super) fn existing(files: &dyn Files, path: &Path, writes: bool) -> Result<Option<Box<dyn File>>, StoreError> {
     let told = |error| StoreError::io(path, error);
     match files.about(path).map_err(told)?.map(|found| found.sort) {

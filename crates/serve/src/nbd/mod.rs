@@ -1,4 +1,5 @@
-//! The NBD protocol, from bytes to bytes: it knows no transport and waits for nothing. Names and numbers are those of the specification.
+//! The NBD protocol, from bytes to bytes: it knows no transport and waits for nothing. Names and numbers are those of
+//! the specification.
 
 pub mod handshake;
 pub mod input;

@@ -63,7 +63,7 @@ pub(super) fn run(bytes: &[u8]) {
                 (*len, false)
             }
         };
-        assert!(len > 0 && len % BLOCK == 0 && request.offset % BLOCK == 0, "{request:?}");
+        assert!(len > 0 && len % BLOCK == 0 && request.offset.is_multiple_of(BLOCK), "{request:?}");
         assert!(request.offset + len <= SIZE, "beyond the end: {} + {len}", request.offset);
         assert!(!(changes && offer.read_only), "a change of what is read-only");
         let payload = matches!(request.wish, Wish::Read { .. } | Wish::Write { .. } | Wish::Zeroes { .. });
