@@ -30,11 +30,11 @@ class Exit(IntEnum):
 
 MEANINGS = {
     Exit.OK: "Everything was done.",
-    Exit.INPUT: "An input is wrong or missing: a workload, profile, value or aged state. The message names it.",
+    Exit.INPUT: "An input is wrong or missing: a workload, profile, value, aged state or store. The message names it.",
     Exit.USAGE: "The command line means nothing: an unknown option, or options that exclude each other.",
     Exit.FAILED_REQUESTS: "The run is complete and its results are written, but the device failed requests.",
     Exit.NOT_WRITTEN: "A file or standard output could not be written. Tables are printed all the same.",
-    Exit.BROKEN_PROMISE: "`ufsim crash` has found a device that breaks a promise.",
+    Exit.BROKEN_PROMISE: "`ufsim crash` has found a device, or a server, that breaks a promise.",
     Exit.FAILED_POINTS: "Points of a sweep or trials of a search have failed; the results of the others are kept.",
     Exit.INTERNAL: (
         "A defect of ufsim, such as a read that gave wrong data, during the run or in the read-back of `--verify`. The "

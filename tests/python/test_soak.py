@@ -97,7 +97,7 @@ def test_blocks_count_in_their_order() -> None:
 
     state = soak.State("1", 1)
     state.add(1, block(10), 15)
-    assert (state.blocks, state.total.cuts, state.cuts) == (0, 0, 10)
+    assert (state.blocks, state.total.cuts, state.done) == (0, 0, 10)
     state.add(2, block(10), 15)
     state.add(0, block(7), 15)
     assert (state.blocks, state.total.cuts) == (2, 17), "the third block is not needed"

@@ -18,7 +18,7 @@ use crate::report::Report;
 use crate::rogue::{Rogue, Way};
 
 /// Somebody's file, which is none of a server's.
-const NOTES: &str = "/d/notes";
+const NOTES: &str = "/d/saves/notes";
 const DIARY: &[u8] = b"Dear diary, this is no store.\n";
 /// Rounds in which everything has to be answered when nothing disturbs any more.
 const CALM: usize = 4000;
@@ -151,6 +151,9 @@ impl World {
     fn look(&mut self) -> Broken {
         if self.process.is_some() && self.disk().is_killed() {
             self.died();
+        }
+        if self.disk().bytes(NOTES).as_deref() != Some(DIARY) {
+            return Err(format!("{NOTES} is destroyed"));
         }
         if let Some(process) = &self.process {
             process.check_memory()?;
