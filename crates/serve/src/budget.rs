@@ -107,8 +107,8 @@ impl Budget {
         self.lock().wanted
     }
 
-    /// Bytes that the pool has given.
-    pub fn given(&self) -> usize {
+    #[cfg(test)]
+    fn given(&self) -> usize {
         self.lock().given
     }
 }

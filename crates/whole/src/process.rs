@@ -75,7 +75,7 @@ struct Link {
     waits: Waits,
 }
 
-/// A control connection: its next reply, once it is there.
+/// The reply to a command, once it is there.
 pub type Answer = Arc<Mutex<Option<Reply>>>;
 
 /// A running server.
@@ -260,7 +260,7 @@ impl Process {
         if held > most { Err(format!("{held} bytes are kept for clients, and {most} are allowed")) } else { Ok(()) }
     }
 
-    /// The end that somebody has asked for: no more is read, and everything is answered. False if it does not come.
+    /// True if who waits for connections has been told that the server ends.
     pub fn is_told(&self) -> bool {
         self.told.load(Ordering::Relaxed)
     }

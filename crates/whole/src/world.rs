@@ -583,6 +583,11 @@ impl World {
         self.calm("requests are not answered", |world| {
             world.clients.iter().all(|client| client.under_way() == 0 || !client.is_serving())
         })?;
+        // They would take the places of those who read everything.
+        self.rogues.drain(..).for_each(|rogue| rogue.line.leave());
+        self.calm("clients that have gone keep their places", |world| {
+            world.process.as_ref().is_some_and(|process| process.links() <= world.clients.len())
+        })?;
         self.read_everything()?;
         if let Some(process) = &mut self.process {
             process.control(r#"{"do":"quit"}"#);
@@ -638,10 +643,7 @@ impl World {
         self.connections += 1;
         let number = self.connections;
         let Some(process) = &mut self.process else { return Err("no server starts".into()) };
-        let Some(line) = process.connect(number)? else {
-            // All places are taken by clients that work: one of them does it.
-            return Ok(());
-        };
+        let line = process.connect(number)?.ok_or("a client is sent away, although nothing disturbs any more")?;
         self.clients.push(Client::new(number, line));
         self.calm("a client gets no answer", |world| {
             world.clients.iter().any(|client| client.number == number && client.is_serving())
