@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+TOOLS := $(BIN)/python -m tools
 RUST_SOURCES := $(shell find crates profiles apps -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock pyproject.toml
 
 # Modules that a registration macro declares, where cargo fmt does not find them.
@@ -34,9 +35,9 @@ STEPS ?= 10000000
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: clients test-device soak-device bench-device
 .PHONY: help demo test docs scorecard reproduce fits flush-search wheel wheel-test sdist-test crash soak explore \
-	mutants fuzz check-format check-rust check-clippy check-python quick example install bench format clean
+	mutants fuzz check-format check-rust check-clippy check-python quick example install bench bless format clean \
+	clients test-device soak-device bench-device
 
 help:
 	@echo "make demo     compare four schemes on a phone in use (about two minutes); picture in out/demo.png"
@@ -54,12 +55,13 @@ help:
 	@echo "make soak-device  20 minutes of fio on a live device with 30 power cuts and 3 kills of its server (MINUTES=20)"
 	@echo "make bench-device  speed, punctuality and memory of live devices, fio against the simulator (about ten minutes)"
 	@echo "make explore  every order of a few requests and power cuts on a tiny device (15 minutes, EXPLORE_SECONDS=900)"
-	@echo "make mutants  does a test fail when the firmware is changed? (many hours; goes on where it was stopped)"
+	@echo "make mutants  changes what a branch has changed once more: does a test fail? (fetches cargo-mutants)"
 	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, fetches cargo-fuzz"
 	@echo "make wheel    wheel and sdist of a release in out/dist, checked by auditwheel and twine"
 	@echo "make wheel-test  the wheel in an empty environment: no compiler, no network (sdist-test: the sdist, long)"
 	@echo "make install  build ufsim into .venv: the command line is .venv/bin/ufsim"
-	@echo "make bench    print the simulator's speed and memory (JSON=FILE: nine runs of each case; CASES='WORD...')"
+	@echo "make bench    print the simulator's speed and memory (RECORD=FILE: nine runs of each case; CASES='WORD...')"
+	@echo "make bless    write golden digests and generated documents anew"
 	@echo "make format   format the Rust and Python sources"
 	@echo "make clean    remove everything that was built"
 
@@ -68,13 +70,17 @@ demo: install
 
 test: check-format check-rust example check-python wheel-test
 
-check-format: .venv/.packages
+check-# When that is legitimate, CONTRIBUTING.md says.
+bless:
+	cargo run --locked -p ufsim-lab --example bless
+
+format: .venv/.packages
 	cargo fmt --all --check
 	rustfmt --check --edition 2024 $(MACRO_MODULES) fuzz/fuzz_targets/*.rs examples/*/*.rs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python scripts/tidy.py
+	$(TOOLS) tidy
 
 check-rust: check-clippy
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
@@ -87,51 +93,52 @@ check-python: install
 	$(BIN)/pytest -n auto
 
 example: .venv/.packages
-	$(BIN)/python scripts/check_example.py
+	$(TOOLS) example
 
 quick: .venv/.packages
-	$(BIN)/python scripts/quick.py $(if $(BASE),--base $(BASE))
+	$(TOOLS) quick $(if $(BASE),--base $(BASE))
 
 install: .venv/.extension
 
-# Pages, tables, drawings and the notebook are made anew from the sources: scripts/site_hook.py. (With --quiet mkdocs
-# would count no warning.)
+# Pages, tables and the notebook are made anew from the sources: tools/docs/hook.py.
 docs: install
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(TOOLS) docs build
 
 reproduce: install
 	$(BIN)/ufsim reproduce --scorecard
 
 scorecard: reproduce
-	$(BIN)/python scripts/scorecard.py out/reproduce/scorecard.json
+	PYTHONPATH=. $(BIN)/python scripts/scorecard.py out/reproduce/scorecard.json
 
 fits: install
-	$(BIN)/python scripts/fit_profiles.py --traces $(TRACES)
+	$(TOOLS) fits --traces $(TRACES)
 
 flush-search: install
 	$(BIN)/python scripts/search_flush.py --traces $(TRACES)
 
 # The first two take what make install has compiled; the last one compares with it.
 wheel: install
-	$(BIN)/python scripts/wheel.py build
+	$(TOOLS) release build
 
 wheel-test: install
-	$(BIN)/python scripts/wheel.py try
+	$(TOOLS) release try
 
 sdist-test: install
-	$(BIN)/python scripts/wheel.py sdist
+	$(TOOLS) release sdist
 
 crash: install
 	$(BIN)/ufsim crash --runs 2000
 
 # Goes on where it was stopped. To keep what a finished soak tells: make soak RECORD=docs/data/soak.json
 soak: install
-	$(BIN)/python scripts/soak.py --cuts $(CUTS) $(if $(RECORD),--record $(RECORD))
-	$(BIN)/python scripts/soak.py --whole --steps $(STEPS) $(if $(WHOLE),--record $(WHOLE))
+	$(TOOLS) soak cuts --cuts $(CUTS) $(if $(RECORD),--record $(RECORD))
+	$(TOOLS) soak whole --steps $(STEPS) $(if $(WHOLE),--record $(WHOLE))
 
-explore:
+# To keep what the documentation shows of it: make explore RECORD=docs/data/explore.json
+explore: .venv/.packages
 	mkdir -p out
 	cargo run --locked --release -p ufsim-explore -- --seconds $(EXPLORE_SECONDS) --json out/explore.json
+	$(if $(RECORD),$(TOOLS) docs explored out/explore.json $(RECORD))
 
 # Programs that use live devices; root installs them, others have to have them.
 clients:
@@ -144,19 +151,19 @@ test-device: install clients
 	UFSIM_CLIENTS=device $(BIN)/pytest -rs $(addprefix tests/python/test_,serve.py clients.py filesystems.py postgres.py)
 
 soak-device: install clients
-	$(BIN)/python scripts/device_soak.py --minutes $(MINUTES)
+	$(TOOLS) soak device --minutes $(MINUTES)
 
 bench-device: install clients
-	$(BIN)/python scripts/live_figures.py $(if $(RECORD),--record $(RECORD))
+	$(TOOLS) bench live $(if $(RECORD),--record $(RECORD))
 
 mutants: .venv/.packages
-	$(BIN)/python scripts/mutants.py $(ONLY)
+	$(TOOLS) mutants $(if $(BASE),--base $(BASE))
 
-fuzz:
-	scripts/fuzz.sh $(SECONDS)
+fuzz: .venv/.packages
+	$(TOOLS) fuzz --seconds $(SECONDS) $(TARGETS)
 
 bench: .venv/.packages
-	$(BIN)/python scripts/bench.py $(if $(JSON),--repeats 9 --json $(JSON)) $(CASES)
+	$(TOOLS) bench run $(if $(RECORD),--repeats 9 --record $(RECORD)) $(CASES)
 
 format: .venv/.packages
 	cargo fmt --all
@@ -166,7 +173,7 @@ format: .venv/.packages
 
 clean:
 	cargo clean
-	rm -rf .venv out fuzz/target fuzz/tools fuzz/finds fuzz/artifacts fuzz/coverage
+	rm -rf .venv out fuzz/target fuzz/finds fuzz/artifacts fuzz/coverage
 
 # Made anew when the lock changes, so that nothing is left of what it named before.
 .venv/.packages: requirements.lock

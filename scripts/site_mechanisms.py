@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from site_markdown import code, table
+from tools.docs.markdown import code, table
 
 LISTS = Path(__file__).parents[1] / "docs/data/papers"
 # How a sentence counts the entries in each state.

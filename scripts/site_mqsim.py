@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from site_markdown import table
+from tools.docs.markdown import table
 
 RESULT = Path(__file__).parents[1] / "docs/data/mqsim.json"
 FIGURES = {"iops": "requests per second", "mean_us": "mean latency, us", "shortest_us": "shortest latency, us"}

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from site_markdown import code, table
+from tools.docs.markdown import code, table
 
 SCORECARD = Path(__file__).parents[1] / "docs/data/scorecard.json"
 

@@ -230,6 +230,13 @@ def worst_recovery(unlimited_memory: bool = False) -> str:
     `unlimited_memory` the host may cache all segments. The interpreter's lock is not held.
     """
 
+def declared() -> str:
+    """What documentation is made of; a JSON object.
+
+    `setup` and `result` are the JSON schemas of a result's choices and of a result, `causes` are pairs of a name and
+    its meaning, `fio_options` lists of the names of each option of fio that is modelled.
+    """
+
 def trace_formats() -> str:
     """The formats of traces as JSON: a list of objects with `name`, `about` and `writable`."""
 

@@ -20,10 +20,7 @@ from ufsim.reproduce.intervals import Interval
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import scorecard
-import site_cli
-import site_drawings
-import site_results
-import site_speed
+from tools.docs import cli, measured, results
 
 DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -99,7 +96,7 @@ def test_every_scheme_and_scheduler_is_explained(ufsim: Command) -> None:
     families = [path for path in (ROOT / "docs/schemes").glob("*.md") if path.stem not in ("index", "schedulers")]
     text = {path: path.read_text() for path in families}
     for path in families:
-        assert "<!-- drawing " in text[path], f"{path.name} has no drawing of its own"
+        assert f"(../img/{path.stem}.svg)" in text[path], f"{path.name} has no drawing of its own"
     for scheme in package.schemes():
         heads = [words for words in (page.splitlines()[0] for page in text.values()) if f"`{scheme['name']}`" in words]
         assert len(heads) == 1, f"{scheme['name']} stands in the title of {len(heads)} pages, not of one"
@@ -113,15 +110,14 @@ def test_every_scheme_and_scheduler_is_explained(ufsim: Command) -> None:
 
 def test_results_are_documented() -> None:
     result = package.run("samples/app-mix", "hp-ufs", replay="closed")
-    assert set(result.data) <= site_results.documented()
-    assert {"version", "digest", "waf", "age"} <= site_results.documented()
-    page = site_results.page()
+    assert set(result.data) <= set(results.declared()["result"]["properties"])
+    page = results.page()
     for name in ("### Latency", "### Waf", "### Use", "| `valid_page_search` |", "| `p999` | integer |  | 99.9th"):
         assert name in page
 
 
 def test_the_command_line_is_documented() -> None:
-    page = site_cli.page()
+    page = cli.page()
     assert "## ufsim trace convert" in page
     assert "| `--depth N` | a whole number |" in page
     assert "| `--runs N` | a whole number | `200` |" in page
@@ -149,14 +145,13 @@ def made(path: Path) -> bool:
     return name.removeprefix("reference/") in ("cli.md", "frames.md", "results.md") or name.startswith("notebooks/")
 
 
-def test_readme_is_short_and_its_picture_is_drawn() -> None:
+def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
-    assert site_drawings.README_PICTURE.read_text() == site_drawings.readme_picture(), "scripts/site_drawings.py"
 
 
 @pytest.mark.parametrize("words", EXAMPLES)
 def test_examples_name_options_and_files_that_are_there(words: list[str]) -> None:
-    known = site_cli.known_options()
+    known = cli.known_options()
     name = next((" ".join(["ufsim", *words[:count]]) for count in (2, 1) if known_name(words, count, known)), None)
     if name is None:
         assert words[0].startswith("-"), f"no such command: {words}"
@@ -260,7 +255,7 @@ def test_readme_has_the_tables_of_the_scorecard() -> None:
 
 
 def test_measured_speed_has_every_file_the_newest_first(tmp_path: Path) -> None:
-    assert "No measurement" in site_speed.page_tables(tmp_path)
+    assert "No measurement" in measured.speed(tmp_path)
     for date, rate in (("2025-01-02", 1_000_000), ("2026-03-04", 2_500_000)):
         run = {"requests_per_second": rate, "flash_ops_per_second": 7, "cpu_seconds": 1.25, "peak_mib": 80}
         document = {
@@ -272,6 +267,6 @@ def test_measured_speed_has_every_file_the_newest_first(tmp_path: Path) -> None:
             "cases": {"randwrite": {"runs": [run, {**run, "peak_mib": None}]}},
         }
         (tmp_path / f"{date}.json").write_text(json.dumps(document))
-    text = site_speed.page_tables(tmp_path)
+    text = measured.speed(tmp_path)
     assert text.index("2026-03-04") < text.index("2025-01-02")
     assert "| `randwrite` | 2 | 2,500,000 | 7 | 1.2 | 80 |" in text

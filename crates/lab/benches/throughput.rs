@@ -4,8 +4,8 @@
 //! the words; `--list` prints the names, `--case NAME` runs one in this process. Each case runs in a process of its
 //! own, so that the peak of its memory is its own. Wall-clock rates leave preconditioning out.
 //!
-//! `scripts/bench.py` repeats the cases and keeps what it measures as JSON, `scripts/bench_pairs.py` compares two
-//! builds of this program. Both read the rows that are printed here.
+//! `make bench` repeats the cases and keeps what it measures as JSON, `python -m tools bench pairs` compares two builds
+//! of this program. Both read the rows that are printed here.
 
 use std::ops::ControlFlow;
 use std::process::Command;

@@ -23,6 +23,7 @@ pub mod aged;
 mod ageing;
 mod assemble;
 mod cache;
+mod declared;
 mod digest;
 mod duration;
 mod energy;
@@ -68,6 +69,7 @@ pub use aged::Aged;
 pub use ageing::check_ageing;
 pub use assemble::{assemble, assemble_stack};
 pub use cache::CacheOf;
+pub use declared::declared;
 pub use digest::{Digest, of_data};
 pub use energy::{Energy, EnergyModel};
 pub use engine::{

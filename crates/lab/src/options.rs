@@ -13,6 +13,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use workload::Folded;
@@ -129,7 +130,7 @@ macro_rules! options {
         }),+];
 
         /// Choices that a run was made of, as its result tells them.
-        #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+        #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
         pub struct Setup {
             /// Version of the simulator, with the fingerprint of its sources.
             pub version: String,

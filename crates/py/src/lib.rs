@@ -435,6 +435,12 @@ fn crash_sabotages() -> Vec<(&'static str, &'static str)> {
     sabotages()
 }
 
+/// Names and meanings of what is declared, for the documentation: see `lab::declared`.
+#[pyfunction]
+fn declared() -> String {
+    lab::declared().to_string()
+}
+
 /// Formats of traces: dictionaries with `name`, `about` and `writable`, as JSON.
 #[pyfunction]
 fn trace_formats() -> PyResult<String> {
@@ -525,6 +531,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(whole::whole_holes, module)?)?;
     module.add_function(wrap_pyfunction!(recovery, module)?)?;
     module.add_function(wrap_pyfunction!(worst_recovery, module)?)?;
+    module.add_function(wrap_pyfunction!(declared, module)?)?;
     module.add_function(wrap_pyfunction!(trace_formats, module)?)?;
     module.add_function(wrap_pyfunction!(clean_rules, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;

@@ -25,7 +25,7 @@ VERDICT_COLOURS = {"hit": "#1b7837", "hit by interval": "#1b7837", "miss": draw.
 
 @cache
 def folds() -> dict[str, Any]:
-    """What `scripts/fit_profiles.py` has kept of the fits: the device's profile, what was set, and the values that were
+    """What `make fits` has kept of the fits: the device's profile, what was set, and the values that were
     fitted without each application."""
     text = files("ufsim").joinpath("data/folds-pixel4.json").read_text(encoding="utf-8")
     kept: dict[str, Any] = json.loads(text)

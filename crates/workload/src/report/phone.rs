@@ -1,12 +1,13 @@
 //! What a phone reports of its run. Times are simulated, from the start of the scenario, and end with their unit.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::report::columns::{Column, column};
 use crate::request::ReadOutcome;
 
 /// Reads by where their mapping came from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Reads {
     /// All.
     pub reads: u64,
@@ -31,7 +32,7 @@ impl Reads {
 }
 
 /// One use of an app by the user: from its launch to the next app's.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Use {
     /// The app's name.
     pub app: String,
@@ -70,7 +71,7 @@ pub struct Use {
 }
 
 /// The killer has chosen a victim.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Kill {
     /// When.
     pub at_ns: u64,
@@ -89,7 +90,7 @@ pub struct Kill {
 }
 
 /// A kill on the phone whose recording is repeated.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedKill {
     /// When: as long after the first launch as it was recorded.
     pub at_ns: u64,
@@ -100,7 +101,7 @@ pub struct RecordedKill {
 }
 
 /// The phone at one moment.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
     /// When.
     pub at_ns: u64,
@@ -160,7 +161,7 @@ impl ReadLog {
 }
 
 /// What happened on the phone.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PhoneReport {
     /// Names of the apps: the user's, then services.
     pub apps: Vec<String>,
