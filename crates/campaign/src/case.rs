@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
-use device::Sabotage;
+use ftl::Sabotage;
 use host::SchedulerKind;
 use lab::{Preset, schemes};
 use nand::Faults;

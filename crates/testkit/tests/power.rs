@@ -1,7 +1,7 @@
 //! Power cuts at any moment: everything durable is still there, nothing is torn, and no old version returns.
 
 use campaign::{Case, Report, Rig, Rng};
-use device::Sabotage;
+use ftl::Sabotage;
 use host::RequestOp;
 use ufsim_testkit::small_profile;
 use units::{Lpa, Nanos};
@@ -10,7 +10,8 @@ use units::{Lpa, Nanos};
 fn cases(seeds: std::ops::Range<u64>) -> Report {
     let mut total = Report::default();
     for seed in seeds {
-        let report = Case::new(seed).run(&|_| ()).unwrap_or_else(|failure| panic!("{}: {}", failure.case, failure.what));
+        let report =
+            Case::new(seed).run(&|_| ()).unwrap_or_else(|failure| panic!("{}: {}", failure.case, failure.what));
         total.add(&report);
     }
     total
