@@ -6,7 +6,7 @@ TOOLS := $(BIN)/python -m tools
 RUST_SOURCES := $(shell find crates profiles apps -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock pyproject.toml
 
 # Modules that a registration macro declares, where cargo fmt does not find them.
-MACRO_FOLDERS := crates/device/src/mapping crates/host/src/sched crates/host/src/booster crates/testkit/src/fuzz
+MACRO_FOLDERS := crates/host/src/sched crates/host/src/booster crates/testkit/src/fuzz
 MACRO_MODULES := $(shell find $(MACRO_FOLDERS) -name '*.rs')
 
 # Time that make fuzz gives each target.

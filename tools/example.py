@@ -24,9 +24,9 @@ COPY = ROOT / "target" / "worked-example" / "sources"
 TARGET = ROOT / "target" / "worked-example" / "target"
 
 # Where the example's lines go: the file, and the line before them.
-SCHEME = "crates/device/src/mapping/no_bitmap.rs"
+SCHEME = "crates/schemes/src/no_bitmap.rs"
 INSERTIONS = {
-    "registration.txt": ("crates/device/src/mapping/mod.rs", '"ideal" => Ideal: ideal::Ideal, in ideal;'),
+    "registration.txt": ("crates/schemes/src/lib.rs", '"ideal" => Ideal: ideal::Ideal, in ideal;'),
     "preset.txt": (
         "crates/lab/src/system.rs",
         '"A device with DRAM for the whole L2P table and all valid page bitmaps";',

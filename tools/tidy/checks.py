@@ -19,7 +19,7 @@ FILE_LINES = 700
 TRAIT_METHODS = 12
 
 # Folders whose traits are seats: what a mapping scheme, a booster and a scheduler implement.
-SEATS = ("crates/device/src/seat/", "crates/host/src/booster/", "crates/host/src/sched/")
+SEATS = ("crates/ftl/src/seat/", "crates/host/src/booster/", "crates/host/src/sched/")
 
 # Crates that may hold unsafe code. All others inherit the workspace's lints, which forbid it.
 UNSAFE_CRATES = {"sqlite", "table"}
