@@ -70,11 +70,7 @@ demo: install
 
 test: check-format check-rust example check-python wheel-test
 
-check-# When that is legitimate, CONTRIBUTING.md says.
-bless:
-	cargo run --locked -p ufsim-lab --example bless
-
-format: .venv/.packages
+check-format: .venv/.packages
 	cargo fmt --all --check
 	rustfmt --check --edition 2024 $(MACRO_MODULES) fuzz/fuzz_targets/*.rs examples/*/*.rs
 	$(BIN)/ruff format --check .
@@ -164,6 +160,10 @@ fuzz: .venv/.packages
 
 bench: .venv/.packages
 	$(TOOLS) bench run $(if $(RECORD),--repeats 9 --record $(RECORD)) $(CASES)
+
+# When that is legitimate, CONTRIBUTING.md says.
+bless:
+	cargo run --locked -p ufsim-lab --example bless
 
 format: .venv/.packages
 	cargo fmt --all
