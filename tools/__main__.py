@@ -9,7 +9,6 @@ from tools.project import failed
 TOOLS = {
     "bench": "speed and memory of the simulator, of logs, sweeps and live devices; which of two builds is faster",
     "docs": "the site, and what its pages show of a search of all orders",
-    "example": "the scheme of the tutorial, added to a copy of the sources and tested",
     "fits": "the phones' profiles, fitted to recorded latencies",
     "fuzz": "fuzz targets under libFuzzer",
     "mutants": "do the tests notice it, if what a branch has changed is changed again?",

@@ -174,6 +174,14 @@ def circles(tree: Tree) -> Iterator[Finding]:
                 yield Finding("circles", root, f"{len(circle.files)} files import each other: {circle}")
 
 
+def rooms(tree: Tree) -> Iterator[Finding]:
+    """No two folders of the FTL import each other, at whatever distance."""
+    root = "crates/ftl/src/"
+    sources = {path: text for path, text in tree.rust() if path.startswith(root)}
+    for circle in imports.room_circles(sources, root):
+        yield Finding("rooms", root, f"folders import each other: {circle}")
+
+
 def manifests(tree: Tree) -> Iterator[Finding]:
     """Every crate has the workspace's lints, and the citation names the version."""
     workspace = tomllib.loads(tree.files["Cargo.toml"])
@@ -223,11 +231,11 @@ def quotations(tree: Tree) -> Iterator[Finding]:
                 line = text.count("\n", 0, block.start()) + 1
                 yield Finding("quotations", path, f"the block differs from {block[1]}", line)
     for path in tree.files:
-        if path.startswith("examples/") and path not in shown:
+        if path.startswith("examples/") and not path.endswith(".lock") and path not in shown:
             yield Finding("quotations", path, "no document shows this file: <!-- as in FILE -->")
 
 
-CHECKS = (width, words, unfinished, length, seats, circles, manifests, who_writes, quotations)
+CHECKS = (width, words, unfinished, length, seats, circles, rooms, manifests, who_writes, quotations)
 
 
 def findings(tree: Tree, accepted: dict[tuple[str, str], str]) -> list[Finding]:

@@ -1,5 +1,8 @@
 //! The device from outside: one type over the engine with whatever mapping scheme.
 
+use std::io::{Read, Write};
+
+use archive::{ArchiveError, Reader, Writer};
 use nand::Counters;
 use ufs::codec::hpb::SEALED_ENTRY_BYTES;
 use ufs::{Command, Content, DeviceInfo, PLAIN_ENTRY_BYTES, Tag};
@@ -34,6 +37,37 @@ impl Unpowered {
     /// Flash counters since the device was new.
     pub fn nand_counters(&self) -> &Counters {
         self.flash.counters()
+    }
+
+    /// Writes the content of the device's flash.
+    ///
+    /// # Errors
+    /// Errors of the archive.
+    pub fn save<W: Write>(&self, to: &mut Writer<W>) -> Result<(), ArchiveError> {
+        self.flash.save(to)
+    }
+
+    /// A device with the flash that [`Unpowered::save`] has written. Its counters begin at zero.
+    ///
+    /// # Errors
+    /// If the file is damaged, or was made with another geometry or capacity.
+    pub fn load<R: Read>(
+        cfg: DeviceConfig,
+        kind: MappingKind,
+        from: &mut Reader<R>,
+    ) -> Result<Unpowered, ArchiveError> {
+        let flash = Flash::load(cfg.engine(), kind.map_units(&cfg), from)?;
+        Ok(Unpowered { kind, flash, own: cfg.mappings.of(kind).clone() })
+    }
+
+    /// The same flash as if it had been loaded for this configuration. Geometry, capacity and mapping scheme must be
+    /// the same.
+    ///
+    /// # Panics
+    /// If it has another geometry.
+    pub fn reconfigured(self, cfg: DeviceConfig) -> Unpowered {
+        let own = cfg.mappings.of(self.kind).clone();
+        Unpowered { kind: self.kind, flash: self.flash.reconfigured(cfg.engine()), own }
     }
 }
 

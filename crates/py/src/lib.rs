@@ -1,6 +1,7 @@
 //! The Python module `ufsim._core`. Conversions only: names and types of Python to those of `lab` and back, and its
 //! errors to exceptions. What each function does is told in `_core.pyi` and in `lab`.
 
+mod added;
 mod crash;
 mod errors;
 mod serve;
@@ -406,6 +407,7 @@ fn fio_json(result_json: &str) -> PyResult<String> {
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    added::add();
     module.add("__version__", lab::VERSION)?;
     module.add("ConfigError", module.py().get_type::<ConfigError>())?;
     module.add("OptionError", module.py().get_type::<OptionError>())?;

@@ -34,7 +34,7 @@ mod stored;
 mod truth;
 
 pub use cache::SegmentCache;
-pub use own_pages::{Covered, Record, Snapshot, TrimRecord};
+pub use own_pages::{Covered, RECORDS_PER_PAGE, Record, Snapshot, TrimRecord};
 pub use pages::{MapView, Pages};
 pub use proof::{
     Expected, ExpectedSet, JobRead, JobReads, Loaded, LoadedSet, PiecesRead, Programmed, ProgrammedSet, Sight,

@@ -14,6 +14,9 @@ use units::{Lpa, Ppa, Seq, Superblock, UNIT_BYTES};
 use super::proof::PiecesRead;
 use crate::table::directory::Piece;
 
+/// Records in a page of the journal, at 16 bytes each.
+pub const RECORDS_PER_PAGE: usize = 256;
+
 /// Parts of records that are kept.
 const MOST_RECORDS: usize = 256;
 /// Places in all snapshots that are kept, at 4 bytes each: 1 MiB.

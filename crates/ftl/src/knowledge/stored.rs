@@ -8,9 +8,8 @@ use live::SegmentImage;
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
 use super::history::{Halves, History, MOST_STEPS, Step};
-use super::own_pages::{Covered, OwnPages, OwnPiece, Record, Snapshot, TrimRecord};
+use super::own_pages::{Covered, OwnPages, OwnPiece, RECORDS_PER_PAGE, Record, Snapshot, TrimRecord};
 use super::pages::{Newest, Pages};
-use crate::metadata::trims::RECORDS_PER_PAGE;
 use crate::table::directory::Piece;
 use crate::table::map_units::MapUnits;
 

@@ -11,10 +11,8 @@
 
 use units::{Lpa, Seq, Superblock};
 
+use crate::knowledge::RECORDS_PER_PAGE;
 use crate::knowledge::TrimRecord;
-
-/// Records in a page of the journal, at 16 bytes each.
-pub const RECORDS_PER_PAGE: usize = 256;
 
 /// State of a page of the journal.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

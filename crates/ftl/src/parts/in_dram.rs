@@ -1,5 +1,5 @@
-//! A scheme with its whole mapping table in DRAM inside the device. Nothing of such a table is on flash but the segments
-//! with trims ([`TrimmedSegments`]); recovery finds everything else in the spare areas.
+//! A scheme with its whole mapping table in DRAM inside the device. Nothing of such a table is on flash but the
+//! segments with trims ([`TrimmedSegments`]); recovery finds everything else in the spare areas.
 
 use std::fmt::Debug;
 
