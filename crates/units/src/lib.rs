@@ -18,7 +18,7 @@ mod dice;
 mod kinds;
 mod time;
 
-pub use addr::{Lpa, Ppa, SegmentId, Seq, Superblock};
+pub use addr::{Lpa, MapUnit, Ppa, SegmentId, Seq, Superblock};
 pub use app::AppId;
 pub use counters::{Counter, CounterSet, CounterSets, InDigest, NoCounters};
 pub use dice::{Dice, splitmix64};
