@@ -4,9 +4,8 @@
 //! The device owns no clock: the caller passes the time to [`Device::command`] and [`Device::wake`]. What the device
 //! wants done later stands in [`Device::effects`]. It decides only from its SRAM, from flash it has read (and been
 //! charged for), and from what the host sent.
-
-#[doc = include_str!("../../../docs/reference/glossary.md")]
-pub mod glossary {}
+//!
+//! What the words mean, `docs/reference/glossary.md` says.
 
 mod config;
 mod core;
