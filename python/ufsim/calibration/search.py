@@ -4,6 +4,10 @@ Why CMA-ES (the package `cma`, by its author): the loss is made of sorted times 
 derivative, small steps everywhere, and parameters that trade with each other; CMA-ES needs only the order of losses,
 learns such trades, and takes some hundred evaluations for ten parameters, of which a whole generation can go on at the
 same time. Of the same seed it asks the same questions; answers are kept, so a search that was stopped goes on.
+
+Optuna's sampler of the same kind, which `ufsim tune` could lend, does not tell the middle of what a search has come to,
+which runs with random times need (`surer`). Nine fits of eight parameters to recordings of the simulator came to losses
+from 0.006 to 0.033 with `cma` (median 0.015) and from 0.004 to 0.095 with Optuna (median 0.010).
 """
 
 import json
