@@ -14,7 +14,7 @@ SECONDS ?= 600
 # Time that make explore takes, on two cores.
 EXPLORE_SECONDS ?= 900
 
-# Folder of the traces that make fits needs.
+# Folder of the traces of phones and servers.
 TRACES ?= ../shared/traces
 
 # Programs that use live devices, and the Debian packages that have them.
@@ -100,16 +100,16 @@ docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 reproduce: install
-	$(BIN)/ufsim reproduce --scorecard
+	$(BIN)/ufsim reproduce --scorecard $(if $(wildcard $(TRACES)),--traces $(TRACES))
 
 scorecard: reproduce
-	$(BIN)/python scripts/scorecard.py out/reproduce/scorecard.json
+	$(BIN)/python -m ufsim_papers.scorecard out/reproduce/scorecard.json
 
 fits: install
 	$(BIN)/python scripts/fit_profiles.py --traces $(TRACES)
 
 flush-search: install
-	$(BIN)/python scripts/search_flush.py --traces $(TRACES)
+	$(BIN)/python -m ufsim_papers.hp_ufs.flush_search --traces $(TRACES)
 
 # The first two take what make install has compiled; the last one compares with it.
 wheel: install
@@ -176,6 +176,7 @@ clean:
 	@touch $@
 
 # Editable: a change of a Python source needs no build.
-.venv/.extension: .venv/.packages $(RUST_SOURCES)
+.venv/.extension: .venv/.packages $(RUST_SOURCES) papers/pyproject.toml
 	PIP_QUIET=1 $(BIN)/maturin develop --release
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable papers
 	@touch $@

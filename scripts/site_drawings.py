@@ -200,7 +200,7 @@ def msftl() -> Canvas:
 
 def schedulers() -> Canvas:
     """Table I of MAP+, run through the schedulers: the order in which twelve requests are sent."""
-    from ufsim.reproduce.map_plus_examples import HITS, example
+    from ufsim_papers.map_plus.examples import HITS, example
 
     canvas = Canvas()
     canvas.text(MARGIN, 20, "Order in which twelve pending requests are sent", size=13, look="bold")

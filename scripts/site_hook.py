@@ -24,24 +24,23 @@ import site_explored
 import site_fio
 import site_live
 import site_log
-import site_mechanisms
-import site_mqsim
 import site_mutants
 import site_notebook
-import site_papers
 import site_results
 import site_soak
 import site_speed
 import site_sweep
 from site_markdown import code, table
+from ufsim_papers import pages as papers
 
 ROOT = Path(__file__).parents[1]
 
-# Documents in the project's root that are pages, too.
+# Documents outside of docs/ that are pages, too.
 ROOT_PAGES = {
     "architecture.md": "ARCHITECTURE.md",
     "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
+    **papers.DOCUMENTS,
 }
 # In the root, README is what the first page is here.
 PAGES_OF = {document: page for page, document in ROOT_PAGES.items()} | {"README.md": "index.md"}
@@ -123,7 +122,6 @@ PLAIN: dict[str, Callable[[], str]] = {
     "schemes": schemes,
     "formats": formats,
     "profiles": profiles,
-    "papers": site_papers.summary,
     "live": site_live.figures,
     "logcost": site_log.costs,
     "sweepspeed": site_sweep.speed,
@@ -139,15 +137,10 @@ PLAIN: dict[str, Callable[[], str]] = {
 }
 NAMED: dict[str, Callable[[str], str]] = {
     "drawing": site_drawings.drawing,
-    "claims": site_papers.claims,
-    "figures": site_papers.figures,
-    "numbers": site_papers.numbers,
-    "assumed": site_papers.assumed,
-    "mechanisms": site_mechanisms.mechanisms,
     "scores": site_calibration.scores,
     "fitted": site_calibration.parameters,
     "residuals": site_calibration.residuals,
-    "mqsim": site_mqsim.part,
+    **papers.NAMED,
 }
 
 
@@ -186,7 +179,7 @@ def made(mark: re.Match[str]) -> str:
 
 def relinked(text: str, uri: str) -> str:
     """Links as they work on GitHub, for the site."""
-    place = "" if uri in ROOT_PAGES else posixpath.join("docs", posixpath.dirname(uri))
+    place = posixpath.dirname(ROOT_PAGES.get(uri) or posixpath.join("docs", uri))
 
     def moved(link: re.Match[str]) -> str:
         path, anchor = link[3].partition("#")[::2]

@@ -42,7 +42,7 @@ ACCEPTED: dict[tuple[str, str], str] = {
     ("writers", "python/ufsim/locks.py"): "files that are locked and hold nothing",
     ("writers", "python/ufsim/screen.py"): "standard output",
     ("writers", "python/ufsim/states.py"): "the time of a state's last use",
-    ("writers", "python/ufsim/reproduce/figure.py"): "a drawing in memory",
+    ("writers", "papers/ufsim_papers/figure.py"): "a drawing in memory",
 }
 
 
@@ -199,7 +199,7 @@ def writers(tree: Tree) -> Iterator[Finding]:
     for path, text in tree.files.items():
         if re.match(r"crates/\w+/src/.*\.rs$", path) and not tidy_files.TESTS.search(path):
             found, place = tidy_files.rust(text), "crates/files"
-        elif re.match(r"python/ufsim/.*\.py$", path):
+        elif re.match(r"(python/ufsim|papers/ufsim_papers)/.*\.py$", path):
             found, place = tidy_files.python(text), "ufsim.outputs"
         else:
             continue

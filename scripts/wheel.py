@@ -31,8 +31,6 @@ WORK = ROOT / "target" / "wheel"
 # Parts of the package that no Python file imports; a wheel without them would fail late.
 INSIDE = (
     "ufsim/py.typed",
-    "ufsim/data/claims.toml",
-    "ufsim/jobs/hpb-f6-randread-8.fio",
     "ufsim/jobs/sqlite.toml",
     "ufsim/samples/app-mix/trace.0.gz",
     "ufsim/samples/phone/nine-apps.toml",
@@ -53,9 +51,12 @@ TRIED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
         ("out/small.png",),
     ),
     (("ufsim", "run", "jobs/sqlite.toml", "--scheme", "ideal", "--json"), ()),
+    (("ufsim", "crash", "--runs", "20"), ()),
+)
+# The same with the package of the papers, without which the first of them says how to get it.
+TRIED_WITH_PAPERS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("ufsim", "reproduce", "map-plus/t1", "--quick"), ("out/reproduce/report.html",)),
     (("ufsim", "reproduce", "hpb/f7", "--quick"), ("out/reproduce/report.html",)),
-    (("ufsim", "crash", "--runs", "20"), ()),
 )
 
 
@@ -87,6 +88,7 @@ def build(profile: str) -> None:
     rust = own | {"RUSTFLAGS": pgo.flags(tool, WORK / "pgo", instrumented)} if tool else {}
     wheel = packed(profile, DIST, rust)
     maturin("sdist", folder=DIST)
+    papers_wheel(DIST)
     check_contents(wheel)
     tools = checking_tools()
     shown = output(tools / "auditwheel", "show", wheel)
@@ -104,6 +106,14 @@ def packed(profile: str, folder: Path, environment: dict[str, str] | None = None
     shutil.rmtree(folder, ignore_errors=True)
     maturin("build", "--profile", profile, folder=folder, environment=environment)
     (wheel,) = folder.iterdir()
+    return wheel
+
+
+def papers_wheel(folder: Path) -> Path:
+    """The wheel of the package of the papers, which is Python alone."""
+    pip = (BIN / "python", "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps")
+    run(*pip, "--no-build-isolation", "--wheel-dir", folder, ROOT / "papers")
+    (wheel,) = folder.glob("ufsim_papers-*.whl")
     return wheel
 
 
@@ -151,14 +161,26 @@ def try_wheel(wheel: Path) -> None:
         from_here = ("--no-index", "--find-links", str(packages), "--constraint", str(ROOT / "requirements.lock"))
         install = (programs / "pip", "install", "--quiet", "--disable-pip-version-check", *from_here, wheel)
         run(*alone, *install, cwd=home, environment=environment, inherit=False)
-        for command, files in TRIED:
-            begun = time.monotonic()
-            program, *arguments = command
-            run(*alone, programs / program, *arguments, cwd=home, environment=environment, inherit=False, quiet=True)
-            absent = [name for name in files if not (home / name).is_file()]
-            if absent:
-                sys.exit(f"wheel.py: {' '.join(command)}: did not make {', '.join(absent)}")
-            print(f"{' '.join(command)}: {time.monotonic() - begun:.1f} s", flush=True)
+
+        def tried(commands: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]) -> None:
+            for command, files in commands:
+                begun = time.monotonic()
+                program, *arguments = command
+                run(
+                    *alone, programs / program, *arguments, cwd=home, environment=environment, inherit=False, quiet=True
+                )
+                absent = [name for name in files if not (home / name).is_file()]
+                if absent:
+                    sys.exit(f"wheel.py: {' '.join(command)}: did not make {', '.join(absent)}")
+                print(f"{' '.join(command)}: {time.monotonic() - begun:.1f} s", flush=True)
+
+        tried(TRIED)
+        command = [str(programs / "ufsim"), *TRIED_WITH_PAPERS[0][0][1:]]
+        refused = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, check=False)
+        if refused.returncode != 2 or "ufsim[papers]" not in refused.stderr:
+            sys.exit(f"wheel.py: without its package `ufsim reproduce` says {refused.stderr!r}")
+        run(*alone, *install[:-1], papers_wheel(home), cwd=home, environment=environment, inherit=False)
+        tried(TRIED_WITH_PAPERS)
 
 
 def dependencies() -> Path:

@@ -423,12 +423,6 @@ fn recovered(stats: &DeviceStats) -> serde_json::Value {
     })
 }
 
-/// The worked examples of MAP+ under the schedulers that it compares, as JSON.
-#[pyfunction]
-fn map_plus_examples() -> PyResult<String> {
-    serde_json::to_string(&lab::examples::map_plus()).map_err(config_error)
-}
-
 /// The promises that a device can be made to break: name, and what the device does, in one line.
 #[pyfunction]
 fn crash_sabotages() -> Vec<(&'static str, &'static str)> {
@@ -531,6 +525,5 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_convert, module)?)?;
     module.add_function(wrap_pyfunction!(trace_join, module)?)?;
     module.add_function(wrap_pyfunction!(trace_to_scenario, module)?)?;
-    module.add_function(wrap_pyfunction!(map_plus_examples, module)?)?;
     module.add_function(wrap_pyfunction!(fio_json, module)?)
 }
