@@ -75,9 +75,9 @@ def test_a_list_is_whole_and_its_places_are_there(paper: str) -> None:
 
 
 def test_a_table_has_a_row_for_each_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mechanisms, "LISTS", tmp_path)
-    assert mechanisms.mechanisms("hpb") == "This list is not written yet."
-    (tmp_path / "hpb.toml").write_text(
+    monkeypatch.setattr(mechanisms, "FOLDERS", tmp_path)
+    (tmp_path / "hpb").mkdir()
+    (tmp_path / "hpb" / "mechanisms.toml").write_text(
         '[[mechanism]]\nwhere = "3.1"\nwhat = "first"\nstate = "built"\nplace = "a.rs: fn a"\n'
         '[[mechanism]]\nwhere = "Fig. 2"\nwhat = "second"\nstate = "differs"\nplace = ["a.rs: |b|", "b.rs: c"]\n'
         'note = "Because."\n'

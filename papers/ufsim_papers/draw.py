@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 
 from ufsim.plots import CAUSES, number, scheme_colours
-from ufsim_papers.figure import cell
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PAPER_COLOUR = "#b2182b"
 NAMES = {
@@ -74,19 +72,23 @@ def paper_points(axes: Axes, places: Sequence[float], values: Sequence[float], l
     axes.set_ylim(top=max(axes.get_ylim()[1], max(values) * 1.05))
 
 
-def stacked_causes(axes: Axes, table: pd.DataFrame, groups: Sequence[tuple[str, str]]) -> None:
-    """A stacked bar of NAND time by cause for each (label, row of `table`); the columns are `nand_<cause>_ns`."""
-    bottoms = [0.0] * len(groups)
-    for cause, (label, colour) in CAUSES.items():
-        column = f"nand_{cause}_ns"
-        if column not in table.columns:
-            continue
-        values = [cell(table, key, column) for key, _ in groups]
-        if any(values):
-            axes.bar(range(len(groups)), values, bottom=bottoms, color=colour, label=label, width=0.7)
-            bottoms = [low + value for low, value in zip(bottoms, values, strict=True)]
-    axes.set_xticks(range(len(groups)), [label for _, label in groups])
-    axes.set_ylim(0, max(bottoms) * 1.05)
+def stacked(
+    axes: Axes, table: pd.DataFrame, parts: Mapping[Any, tuple[str, str]], *, width: float = 0.7
+) -> list[BarContainer]:
+    """A stacked bar for each row of `table`; `parts` gives label and colour of each column, from below."""
+    bars = []
+    for at, (column, (label, colour)) in enumerate(parts.items()):
+        below = table[list(parts)[:at]].sum(axis=1)
+        bars.append(axes.bar(range(len(table)), table[column], bottom=below, color=colour, label=label, width=width))
+    axes.set_xticks(range(len(table)), [str(name) for name in table.index])
+    return bars
+
+
+def stacked_causes(axes: Axes, table: pd.DataFrame) -> None:
+    """A stacked bar of NAND time by cause for each row of `table`, whose columns are `nand_<cause>_ns`."""
+    parts = {f"nand_{cause}_ns": look for cause, look in CAUSES.items()}
+    stacked(axes, table, {column: look for column, look in parts.items() if table.get(column, pd.Series(0)).any()})
+    axes.set_ylim(0, table.sum(axis=1).max() * 1.05)
 
 
 def legend(axes: Axes, *, outside: bool = False) -> None:

@@ -124,7 +124,7 @@ def data_table(drawn: Drawn) -> str:
 
 def assumed(profile: str) -> dict[str, str]:
     """What a paper does not give and its profile takes instead: why each key has its value."""
-    return {value["key"]: value["assumed"] for value in ufsim.describe_profile(profile)["values"] if value["assumed"]}
+    return {value["key"]: value["source"] for value in ufsim.describe_profile(profile)["values"] if value["assumed"]}
 
 
 def profile_html(name: str) -> str:

@@ -298,12 +298,10 @@ def _f10_draw(frame: pd.DataFrame) -> Drawing:
         causes = [column for column in rows.columns if column.startswith("nand_")]
         table = rows.set_index(["source", "app", "scheme"])[causes]
         apps = list(dict.fromkeys(zip(rows["source"], rows["app"], strict=True)))
-        keys = [f"{source} {app} {scheme}" for source, app in apps for scheme in SCHEMES]
         parts = [table.xs(app, level=("source", "app")).reindex(SCHEMES) for app in apps]
         parts = [part / part.loc["ufs"].sum() for part in parts]
         short = {"ufs": "U", "hpb": "H", "ufs-tuned": "u", "hpb-tuned": "h", "hp-ufs": "P", "ideal": "I"}
-        labels = [short[scheme] for _ in apps for scheme in SCHEMES]
-        draw.stacked_causes(axes, pd.concat(parts).set_axis(keys), list(zip(keys, labels, strict=True)))
+        draw.stacked_causes(axes, pd.concat(parts).set_axis([short[scheme] for _ in apps for scheme in SCHEMES]))
         axes.tick_params(axis="x", labelsize=6.5, length=0)
         for number, (_, app) in enumerate(apps):
             middle = number * len(SCHEMES) + (len(SCHEMES) - 1) / 2

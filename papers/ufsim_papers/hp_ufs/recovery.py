@@ -28,11 +28,11 @@ MISS = (
     "log; the paper's 32768 segments need a host that caches all of them, and eight log blocks full at once"
 )
 PARTS = {
-    "directory": ("metadata directory", "#c6cdd8"),
-    "scan": ("data page scan", "#8896ab"),
-    "segment_read": ("segment read", "#fb6a4a"),
-    "update": ("update", "#fdae6b"),
-    "segment_write": ("segment write", "#cb181d"),
+    "directory_ms": ("metadata directory", "#c6cdd8"),
+    "scan_ms": ("data page scan", "#8896ab"),
+    "segment_read_ms": ("segment read", "#fb6a4a"),
+    "update_ms": ("update", "#fdae6b"),
+    "segment_write_ms": ("segment write", "#cb181d"),
 }
 
 
@@ -81,12 +81,7 @@ def _draw(frame: pd.DataFrame) -> Drawing:
 
 def _bars(axes: Axes, rows: pd.DataFrame, names: list[str]) -> None:
     """A bar for each row, of the parts of its recovery."""
-    bottoms = [0.0] * len(rows)
-    for part, (name, colour) in PARTS.items():
-        values = rows[f"{part}_ms"].tolist()
-        axes.bar(range(len(rows)), values, bottom=bottoms, color=colour, label=name, width=0.7)
-        bottoms = [low + value for low, value in zip(bottoms, values, strict=True)]
-    axes.set_xticks(range(len(rows)), names)
+    draw.stacked(axes, rows.set_axis(names), PARTS)
     axes.set_xlim(-0.6, max(len(rows), 2) - 0.4)
 
 

@@ -122,12 +122,7 @@ def _draw(frame: pd.DataFrame) -> Drawing:
 
 
 def _draw_recovery(axes: Axes, rows: pd.DataFrame) -> None:
-    bottoms = [0.0] * len(rows)
-    for part, (name, colour) in PARTS.items():
-        values = rows[f"{part}_ms"].tolist()
-        axes.bar(range(len(rows)), values, bottom=bottoms, color=colour, label=name, width=0.6)
-        bottoms = [low + value for low, value in zip(bottoms, values, strict=True)]
-    axes.set_xticks(range(len(rows)), list(rows.index))
+    draw.stacked(axes, rows, PARTS, width=0.6)
     axes.set_title("HP-UFS: worst recovery, as Fig. 11", fontsize=10)
     axes.set_ylabel("recovery (ms)")
     draw.legend(axes, outside=True)

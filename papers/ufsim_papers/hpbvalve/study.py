@@ -377,13 +377,7 @@ def _f7_draw(frame: pd.DataFrame) -> Drawing:
         counts = kills_by_size(kills, scheme)
         left, right = axes[2 * number], axes[2 * number + 1]
         for each, table in ((left, counts), (right, counts.div(counts.sum(axis=1), axis=0) * 100)):
-            bottom = [0.0] * len(table)
-            for category in table.columns:
-                values = list(table[category])
-                shade, name = shades[int(category)], f"{int(category) + 1}"
-                each.bar(range(len(table)), values, bottom=bottom, color=shade, label=name)
-                bottom = [low + value for low, value in zip(bottom, values, strict=True)]
-            each.set_xticks(range(len(table)), [str(size) for size in table.index])
+            draw.stacked(each, table, {category: (f"{category + 1}", shade) for category, shade in enumerate(shades)})
         left.set_ylabel(f"kills, {PAPER_NAMES[scheme]}", fontsize=8)
         right.set_ylabel("share (%)")
     axes[-2].set_xlabel("HPB (MiB)")

@@ -156,13 +156,10 @@ def sequential(frame: pd.DataFrame) -> pd.DataFrame:
 def _seq_draw(frame: pd.DataFrame) -> Drawing:
     table = sequential(frame)
     figure, (axes,) = draw.canvas(width=6.5, height=3.4)
-    bottom = 0 * table["all"]
-    for kind, colour in ((MAP, KIND_COLOURS[MAP]), ("directory", "#b2489a")):
-        bars = axes.bar(range(len(table)), table[kind], bottom=bottom, color=colour, label=kind, width=0.6)
-        bottom += table[kind]
+    parts = {MAP: (MAP, KIND_COLOURS[MAP]), "directory": ("directory", "#b2489a")}
+    _, bars = draw.stacked(axes, table, parts, width=0.6)
     axes.bar_label(bars, [f"{value:.1f} MiB" for value in table["all"]], fontsize=8, padding=8)
     draw.paper_points(axes, range(4), [339.9, 224.3, 224.3, 224.3], "paper, without directory")
-    axes.set_xticks(range(len(table)), list(table.index))
     axes.set_ylim(0, 430)
     axes.set_ylabel("written (MiB)")
     draw.legend(axes)
