@@ -19,7 +19,8 @@ from ufsim_papers.book import planned, reproduce
 from ufsim_papers.claims import load_claims
 from ufsim_papers.figure import Point, Run, Setting
 from ufsim_papers.hp_ufs import hpb
-from ufsim_papers.hpbvalve import result, runs, study
+from ufsim_papers.hpbvalve import result, study
+from ufsim_papers.hpbvalve import runs as hpbvalve
 from ufsim_papers.intervals import Value
 from ufsim_papers.measuring import Means, key, measured
 from ufsim_papers.registry import FIGURES, select
@@ -62,10 +63,10 @@ def phone_runs(launch_ms: list[float]) -> pd.DataFrame:
 def test_five_outliers_of_twenty_are_left_out_for_all_schemes() -> None:
     times = [100.0 + seed for seed in range(20)]
     times[3], times[8], times[11], times[12], times[19] = 300, 10, 250, 5, 200
-    left = runs.kept(phone_runs(times))
+    left = hpbvalve.kept(phone_runs(times))
     assert sorted(left["seed"].unique()) == [seed for seed in range(20) if seed not in (3, 8, 11, 12, 19)]
     assert (left.groupby("seed").size() == 2).all()
-    assert len(runs.kept(phone_runs([100.0]))) == 2, "a single one stays"
+    assert len(hpbvalve.kept(phone_runs([100.0]))) == 2, "a single one stays"
 
 
 def test_l2p_reads_are_misses_and_what_hpb_fetches() -> None:
@@ -85,11 +86,11 @@ def test_kills_are_compared_by_sequence_and_spared_apps_are_none() -> None:
 
         rows = [(scheme, seed, listed(n)) for scheme, counts in kills.items() for seed, n in enumerate(counts)]
         frame = pd.DataFrame(rows, columns=["scheme", "seed", "kills"])
-        uses = json.dumps([{"app": app, "launch": 1, "reads": 100} for app in runs.APPS])
+        uses = json.dumps([{"app": app, "launch": 1, "reads": 100} for app in hpbvalve.APPS])
         return frame.assign(uses=uses, memory_mib=256, launch_ms=1.0)
 
     (figure,) = select("hpbvalve/f16")
-    names = ("ufs", "foam", runs.RESERVED, "hpbvalve")
+    names = ("ufs", "foam", hpbvalve.RESERVED, "hpbvalve")
     counts = ([1, 1, 2], [4, 5, 3], [6, 6, 8], [1, 2, 0])
     values_of = figure.measure(runs(dict(zip(names, counts, strict=True))))
     values = [(part.claim.removeprefix("hpbvalve.f16."), part.value) for part in values_of[:4]]
@@ -114,7 +115,7 @@ def test_games_that_are_never_loaded_again_have_no_loading_to_compare() -> None:
     def loading(warm: bool) -> Value:
         def listed(scheme: int) -> str:
             cold = {"loading_ms": None if warm else 1000.0 + scheme, "start": "warm" if warm else "cold"}
-            once = [{"app": app, "launch_ms": 500.0 + scheme, **cold} for app in runs.APPS]
+            once = [{"app": app, "launch_ms": 500.0 + scheme, **cold} for app in hpbvalve.APPS]
             again = [
                 {"app": app, "launch_ms": 100.0 + scheme, "loading_ms": None, "start": "warm"} for app in ("FB", "UB")
             ]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ufsim import Result, Spec
-from ufsim_papers.folders import TRACES
+from ufsim_papers.folders import FOLDERS, TRACES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,9 +77,13 @@ class Point:
     inputs: Mapping[str, Any] | None = None
 
 
+# The points of a figure.
+Runs = Callable[[Setting], Sequence[Run | Point]]
+
+
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a paper.
+    """A figure of a paper; `figure` makes one of what its folder tells and of its program.
 
     `caption` tells the mechanism in a sentence or two; `paper_shows` what the paper's own figure says. `runs` gives the
     points; `draw` and `measure` get them as a data frame with one row for each, the labels first. `chance` says what
@@ -92,12 +97,12 @@ class Figure:
     title: str
     caption: str
     paper_shows: str
-    runs: Callable[[Setting], Sequence[Run | Point]]
+    runs: Runs
     draw: Callable[[pd.DataFrame], Drawing]
     measure: Callable[[pd.DataFrame], list[Measured]] = lambda frame: []
     claims: tuple[str, ...] = ()
     chance: Chance = "seed"
-    judged: Callable[[Setting], Sequence[Run | Point]] | None = None
+    judged: Runs | None = None
     further: Callable[[Setting, pd.DataFrame], Sequence[Run | Point]] | None = None
     unmeasured: Mapping[Place, str] = field(default_factory=dict)
     table: Callable[[pd.DataFrame], pd.DataFrame] | None = None
@@ -106,6 +111,48 @@ class Figure:
     def paper(self) -> str:
         """The paper's name."""
         return self.id.split("/")[0]
+
+
+def figure(
+    name: str,
+    *,
+    runs: Runs,
+    draw: Callable[[pd.DataFrame], Drawing],
+    measure: Callable[[pd.DataFrame], list[Measured]] = lambda frame: [],
+    judged: Runs | None = None,
+    further: Callable[[Setting, pd.DataFrame], Sequence[Run | Point]] | None = None,
+    table: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
+) -> Figure:
+    """A figure by its name, such as hpb/f6: what `figures.toml` tells of it, and what runs, draws and measures it."""
+    paper, _, own = name.partition("/")
+    data = told(paper)
+    entry = data[own]
+    caption = entry["caption"].replace("{legend}", data.get("legend", ""))
+    return Figure(
+        id=name,
+        title=entry["title"],
+        caption=one_line(caption),
+        paper_shows=one_line(entry["paper_shows"]),
+        claims=tuple(entry.get("claims", ())),
+        chance=entry.get("chance", "seed"),
+        runs=runs,
+        draw=draw,
+        measure=measure,
+        judged=judged,
+        further=further,
+        table=table,
+    )
+
+
+@cache
+def told(paper: str) -> dict[str, Any]:
+    """What the folder of a paper tells of its figures."""
+    return tomllib.loads((FOLDERS / paper / "figures.toml").read_text(encoding="utf-8"))
+
+
+def one_line(text: str) -> str:
+    """A paragraph without its breaks."""
+    return " ".join(text.split())
 
 
 @dataclass

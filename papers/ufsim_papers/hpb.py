@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ufsim import Spec
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
-from ufsim_papers.figure import Figure, Label, Run, Setting
+from ufsim_papers.figure import Label, Run, Setting, figure
 from ufsim_papers.folders import job
 
 if TYPE_CHECKING:
@@ -87,32 +87,19 @@ def draw_pairs(table: pd.DataFrame, x_label: str, paper: tuple[float, float] | N
     return figure
 
 
-F6 = Figure(
-    id="hpb/f6",
-    title="4 KiB random reads in 1 GiB by 1 to 16 threads",
-    caption=(
-        "Without HPB nearly every read misses the segments in SRAM and reads its L2P segment from flash before its "
-        "data. With HPB the read brings its entry along, and one of the two flash reads is saved."
-    ),
-    paper_shows="59 to 67% more throughput at every number of threads; the host's cache always hits.",
+F6 = figure(
+    "hpb/f6",
     runs=sweep("threads", THREADS, (1, 16), threads),
     draw=lambda frame: draw_pairs(pairs(frame, "threads"), "threads", (59, 67)),
     measure=lambda frame: [
         Measured("hpb.f6.random-read", gain, f"{number} threads", reason=READS_MISS)
         for number, gain in gains(pairs(frame, "threads")).items()
     ],
-    claims=("hpb.f6.random-read",),
 )
 
 
-F7 = Figure(
-    id="hpb/f7",
-    title="Sequential reads, sequential writes, random writes",
-    caption=(
-        "A sequential stream reads a segment once for 4 MiB of data, so there is little to save; writes need no entry "
-        "from the host, and what HPB adds to them is one entry in a response."
-    ),
-    paper_shows="No difference.",
+F7 = figure(
+    "hpb/f7",
     runs=sweep("access", KINDS, KINDS, lambda kind: job(f"hpb/f7-{kind}")),
     draw=lambda frame: draw_pairs(pairs(frame, "access").reindex(KINDS), "access", (-3, 3)),
     measure=lambda frame: [
@@ -124,7 +111,6 @@ F7 = Figure(
         )
         for kind, gain in gains(pairs(frame, "access").reindex(KINDS)).items()
     ],
-    claims=("hpb.f7.neutral",),
 )
 
 
@@ -138,19 +124,11 @@ def _f8_measure(frame: pd.DataFrame) -> list[Measured]:
     ]
 
 
-F8 = Figure(
-    id="hpb/f8",
-    title="Random reads and writes mixed, 16 threads",
-    caption=(
-        "A write makes the group of its page dirty until the host has got the changed entry in a response; reads of it "
-        "find their entries refused until then. The gain grows with the share of reads, because only reads have "
-        "anything to save."
-    ),
-    paper_shows="8% at 10% reads, rising to 43%.",
+F8 = figure(
+    "hpb/f8",
     runs=sweep("reads", SHARES, (10, 50, 90), lambda reads: job("hpb/f8-mixed", READS=reads)),
     draw=lambda frame: draw_pairs(pairs(frame, "reads"), "share of reads (%)", (8, 43)),
     measure=_f8_measure,
-    claims=("hpb.f8.mixed",),
 )
 
 
@@ -167,18 +145,11 @@ def _f9_measure(frame: pd.DataFrame) -> list[Measured]:
     ]
 
 
-F9 = Figure(
-    id="hpb/f9",
-    title="Random reads of 4 to 512 KiB, 8 threads",
-    caption=(
-        "One entry goes with a read, and only if the chunk lies contiguously in flash. The larger the "
-        "chunk, the more data reads stand beside the one map read that is saved."
-    ),
-    paper_shows="The gain shrinks as the chunk grows, towards none.",
+F9 = figure(
+    "hpb/f9",
     runs=sweep("chunk_kib", CHUNKS, (4, 64, 512), chunks),
     draw=lambda frame: draw_pairs(pairs(frame, "chunk_kib"), "chunk (KiB)", None),
     measure=_f9_measure,
-    claims=("hpb.f9.chunk-size",),
 )
 
 FIGURES = (F6, F7, F8, F9)

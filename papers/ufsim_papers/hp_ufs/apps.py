@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ufsim import Spec
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
-from ufsim_papers.figure import Figure, Replay, Run, Setting
+from ufsim_papers.figure import Replay, Run, Setting, figure
 from ufsim_papers.folders import job
 from ufsim_papers.hp_ufs import hpb
 from ufsim_papers.hp_ufs.writes import CACHE, OF_PAPER, SCHEMES
@@ -267,25 +267,7 @@ def app_names(values: pd.Series) -> list[str]:
     return [str(app) for app in values.index.get_level_values(values.index.nlevels - 1)]
 
 
-F9 = Figure(
-    id="hp-ufs/f9",
-    title="Applications of a phone",
-    caption=(
-        "Apps write in small ranges, so that few segments change and mapping costs little: HP-UFS gains what UFS and "
-        "HPB lose in map flushes. With GC it also saves the search for valid pages, and the copies of GC cost it no "
-        "read of a segment on the device. Replayed as the authors do, as fast as the device takes them, with eight "
-        "requests of each of the phone's processors under way; at recorded times every scheme has idle time to hide "
-        "its work in. Hatched workloads are generated: they have the volumes of Table III, the pieces in which an aged "
-        "F2FS of that phone keeps its files, and commits as often as its apps do; the paper gives no volumes of AI and "
-        "AU. The claims are judged by the five that are recorded."
-    ),
-    paper_shows="HP-UFS over HPB: 4% without GC, 26% with GC (geometric means over 13 workloads).",
-    runs=_runs,
-    judged=_judged,
-    draw=_f9_draw,
-    measure=_f9_measure,
-    claims=("hp-ufs.f9.nogc-geomean", "hp-ufs.f9.gc-geomean", "hp-ufs.abs.gap-to-ideal"),
-)
+F9 = figure("hp-ufs/f9", runs=_runs, judged=_judged, draw=_f9_draw, measure=_f9_measure)
 
 
 def _f10_draw(frame: pd.DataFrame) -> Drawing:
@@ -368,25 +350,7 @@ def _f10_measure(frame: pd.DataFrame) -> list[Measured]:
     return measured
 
 
-F10 = Figure(
-    id="hp-ufs/f10",
-    title="NAND time by cause",
-    caption=(
-        "The same runs as Fig. 9. What HP-UFS takes away is red: segments read for map flushes, segments written again "
-        "and again, and under GC the segments read only to learn which pages of a victim are valid. What is left of "
-        "map writes is the writeback of segments whose log block has to go, and of those that GC has changed. The "
-        "claims are judged by the recorded workloads that write: X, CH, FB, Cp."
-    ),
-    paper_shows=(
-        "With GC, HPB spends 21 to 27% of its time on valid page search in write-intensive workloads, HP-UFS none; "
-        "segment writes take 37 to 80% less."
-    ),
-    runs=_runs,
-    judged=_judged,
-    draw=_f10_draw,
-    measure=_f10_measure,
-    claims=("hp-ufs.f10.valid-page-search", "hp-ufs.f10.segment-write"),
-)
+F10 = figure("hp-ufs/f10", runs=_runs, judged=_judged, draw=_f10_draw, measure=_f10_measure)
 
 
 def _timed_runs(setting: Setting) -> list[Run]:
@@ -412,19 +376,6 @@ def _timed_draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-F9_TIMED = Figure(
-    id="hp-ufs/f9-timed",
-    title="The same applications at their recorded times",
-    caption=(
-        "The phone waited for its users: these traces keep the device busy for less than a second of their five "
-        "minutes. Requests come at the times at which the phone issued them, so what differs between schemes is "
-        "latency, not throughput. Without GC map flushes mostly find idle time to hide in, and a replay as fast as "
-        "possible overstates what they cost. With GC they do not: a step holds up whatever comes, and HPB's steps are "
-        "long, because they read segments to find valid pages."
-    ),
-    paper_shows="Nothing: the authors' scripts ignore the recorded times.",
-    runs=_timed_runs,
-    draw=_timed_draw,
-)
+F9_TIMED = figure("hp-ufs/f9-timed", runs=_timed_runs, draw=_timed_draw)
 
 FIGURES = (F9, F9_TIMED, F10)

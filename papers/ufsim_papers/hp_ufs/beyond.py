@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ufsim import Spec
 from ufsim_papers import draw
-from ufsim_papers.figure import Figure, Run, Setting
+from ufsim_papers.figure import Run, Setting, figure
 from ufsim_papers.hp_ufs.apps import APPS
 from ufsim_papers.hp_ufs.writes import CACHE, write_spec
 
@@ -61,24 +61,6 @@ def _draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-BEYOND = Figure(
-    id="hp-ufs/beyond",
-    title="HP-UFS against DFTL, CDFTL, TPFTL and S-FTL",
-    caption=(
-        "These four keep entries, or translation pages, in as much SRAM as UFS has for segments, and write nothing "
-        "without having loaded the old entry. Under random writes nearly every entry has to be loaded once the range "
-        "is wider than the cache, one after another, while most dies wait; the log of UFS needs no old entry, and "
-        "HP-UFS leaves it to the host. DFTL, CDFTL and TPFTL write translation pages so that recovery has few "
-        "superblocks to scan, and none for lack of room. S-FTL has a tenth of the SRAM for single entries and writes "
-        "pages when that is full. It leads the four while nearly all pages fit, since one load brings in a whole page. "
-        "In wider ranges fewer of its lookups miss, too, but it falls behind: each page that has to be written before "
-        "an entry can leave keeps all commands waiting. The apps begin with a warm cache, which the writes before them "
-        "have filled, and all their entries fit: the four then load nothing, and come as near to Ideal as HP-UFS, "
-        "without a host. For a comparison of caches these replays are too small."
-    ),
-    paper_shows="Nothing: it compares with UFS, HPB and a device with DRAM.",
-    runs=_runs,
-    draw=_draw,
-)
+BEYOND = figure("hp-ufs/beyond", runs=_runs, draw=_draw)
 
 FIGURES = (BEYOND,)

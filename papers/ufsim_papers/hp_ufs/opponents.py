@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ufsim_papers import draw
-from ufsim_papers.figure import Figure, Run, Setting
+from ufsim_papers.figure import Run, Setting, figure
 from ufsim_papers.hp_ufs import apps, sqlite, writes
 
 if TYPE_CHECKING:
@@ -92,21 +92,6 @@ def _draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-OPPONENTS_FIGURE = Figure(
-    id="hp-ufs/opponents",
-    title="HP-UFS over HPB, and over HPB at its strongest",
-    caption=(
-        "HPB's device flushes its map as the authors' prototype does: all else stops, segments are read and written in "
-        "rounds, in the order of the log. Nothing in HPB asks for that. Preset hpb-tuned has the map flush that a "
-        "search over this firmware's design space found to be the fastest in the same SRAM. What HP-UFS gains over it "
-        "under random writes is what host memory is worth; the rest of its gain over HPB a better flush would give, "
-        "too. Its segments in parts of 2 KiB and its buffers leave less SRAM to cache segments, so under applications "
-        "with GC, where segments are read to find valid pages, it is about as fast as the authors' HPB."
-    ),
-    paper_shows="HP-UFS over HPB alone.",
-    runs=_runs,
-    draw=_draw,
-    table=gains,
-)
+OPPONENTS_FIGURE = figure("hp-ufs/opponents", runs=_runs, draw=_draw, table=gains)
 
 FIGURES = (OPPONENTS_FIGURE,)

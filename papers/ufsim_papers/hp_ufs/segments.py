@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ufsim import Spec, recovery
 from ufsim_papers import draw
-from ufsim_papers.figure import Figure, Point, Run, Setting, Value
+from ufsim_papers.figure import Point, Run, Setting, Value, figure
 from ufsim_papers.folders import job
 from ufsim_papers.hp_ufs import hpb
 from ufsim_papers.hp_ufs.recovery import PARTS
@@ -128,21 +128,6 @@ def _draw_recovery(axes: Axes, rows: pd.DataFrame) -> None:
     draw.legend(axes, outside=True)
 
 
-SEGMENTS = Figure(
-    id="hp-ufs/segments",
-    title="Segments written in parts of 1, 2 and 4 KiB (beyond the paper)",
-    caption=(
-        "A map flush of UFS and HPB programs the parts that it has changed, and no more of their segments: less than a "
-        "third of the bytes in wide ranges. But it reads as many pages as before, one for each part, and waits, "
-        "so throughput gains less; GC reads more parts than segments to find valid pages. Parts of 1 KiB also need "
-        "768 KiB more of tables in SRAM. A device whose pool is smaller by that loses a third of the gain, and in a "
-        "narrow range more than it has gained. HP-UFS gains little: segments collect changes in the host until most of "
-        "their quarters are dirty, and those that leave a full cache are written whole, or each would have to be read "
-        "from four pages again. In recovery parts fill fewer programs; the reads are the same."
-    ),
-    paper_shows="nothing: HP-UFS writes whole segments, MSFTL has no host that keeps them.",
-    runs=_runs,
-    draw=_draw,
-)
+SEGMENTS = figure("hp-ufs/segments", runs=_runs, draw=_draw)
 
 FIGURES = (SEGMENTS,)

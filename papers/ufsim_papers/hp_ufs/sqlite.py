@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ufsim import Spec
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
-from ufsim_papers.figure import Figure, Run, Setting, cell
+from ufsim_papers.figure import Run, Setting, cell, figure
 from ufsim_papers.folders import job
 from ufsim_papers.hp_ufs import hpb
 from ufsim_papers.hp_ufs.apps import STATES, states
@@ -151,45 +151,9 @@ def _why_tail(frame: pd.DataFrame) -> str:
     )
 
 
-F8 = Figure(
-    id="hp-ufs/f8",
-    title="SQLite: INSERT, UPDATE, DELETE, SELECT",
-    caption=(
-        "A transaction is a handful of small writes and flushes. Most meet an idle device and cost the same "
-        "everywhere; the tail is made of those that arrive while a map flush or a step of GC holds the firmware. "
-        "HP-UFS has no map flush, and its steps of GC read no segments. Three of 3000 transactions lie above the 99.9th"
-        " percentile, so under GC it is partly chance which operation meets the longest step."
-    ),
-    paper_shows=(
-        "INSERT, HP-UFS against HPB: 99.9th percentile up to 39% lower without GC; with GC the average up to 37% and "
-        "the 99.9th percentile up to 88% lower. SELECT gains nothing without GC."
-    ),
-    runs=partial(runs, LENGTHS),
-    judged=_judged,
-    draw=_draw_latencies,
-    measure=_measure,
-    claims=(
-        "hp-ufs.f8.insert-tail-nogc",
-        "hp-ufs.f8.insert-avg-gc",
-        "hp-ufs.f8.insert-tail-gc",
-        "hp-ufs.f8.select-neutral",
-    ),
-)
+F8 = figure("hp-ufs/f8", runs=partial(runs, LENGTHS), judged=_judged, draw=_draw_latencies, measure=_measure)
 
-F8_BARRIERS = Figure(
-    id="hp-ufs/f8-barriers",
-    title="SQLite on a volume with barriers",
-    caption=(
-        "The authors mount ext4 with nobarrier, so a sync ends with data in the device's write buffer, and nothing of "
-        "what the paper says about flush and FUA is asked for. With barriers, ext4's default, each transaction waits "
-        "for some flushes, and for the commit blocks of ext4's journal, each a flush and a FUA write that bypasses the "
-        "write buffer. These programs cost the same under every scheme. They are what the mean latency is made of, so "
-        "without GC it hardly differs from scheme to scheme, and the tail only where a map flush comes among them."
-    ),
-    paper_shows="Nothing of the kind: it does not say how the volume was mounted, and the scripts say nobarrier.",
-    runs=partial(runs, {DRAWN: "hp-ufs/f8-barriers.toml"}),
-    draw=_draw_latencies,
-)
+F8_BARRIERS = figure("hp-ufs/f8-barriers", runs=partial(runs, {DRAWN: "hp-ufs/f8-barriers.toml"}), draw=_draw_latencies)
 
 
 def _length_runs(setting: Setting) -> list[Run]:
@@ -209,19 +173,6 @@ def _length_draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-F8_LENGTH = Figure(
-    id="hp-ufs/f8-length",
-    title="INSERT under GC, by the length of the run",
-    caption=(
-        "GC collects the superblock with the fewest valid pages. At first that is one of the aged device, with changes "
-        "of thousands of segments, which UFS and HPB have to read to find its valid pages. SQLite overwrites its "
-        "journal all the time, so after some thousand transactions the superblocks that it has filled itself are the "
-        "emptiest; they hold few segments, and there is little left for HP-UFS to save. The paper does not say how "
-        "long it ran."
-    ),
-    paper_shows="Nothing of the kind.",
-    runs=_length_runs,
-    draw=_length_draw,
-)
+F8_LENGTH = figure("hp-ufs/f8-length", runs=_length_runs, draw=_length_draw)
 
 FIGURES = (F8, F8_BARRIERS, F8_LENGTH)

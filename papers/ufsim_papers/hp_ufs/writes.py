@@ -14,7 +14,7 @@ from ufsim import Spec
 from ufsim.plots import scheme_colours
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
-from ufsim_papers.figure import Figure, Run, Setting, Value, cell
+from ufsim_papers.figure import Run, Setting, Value, cell, figure
 from ufsim_papers.folders import job
 from ufsim_papers.hp_ufs import hpb
 
@@ -152,22 +152,7 @@ def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
     ]
 
 
-F6 = Figure(
-    id="hp-ufs/f6",
-    title="Random writes over ranges of 1 to 64 GiB",
-    caption=(
-        "UFS and HPB read, change and write every L2P segment that a map flush meets, and the wider the range, the "
-        "more segments share the 1408 entries of a flush, while all else waits. HP-UFS hands the entries to the host, "
-        "where segments collect changes until a log block has to go, so each segment is written far less often and "
-        "never read. Once the range is wider than the segment cache reaches, segments are evicted and read again."
-    ),
-    paper_shows="HP-UFS up to 77% over HPB at 16 GiB and near Ideal; with 20 MB of cache it falls beyond 20 GiB.",
-    runs=_f6_runs,
-    judged=_f6_judged,
-    draw=_f6_draw,
-    measure=_f6_measure,
-    claims=("hp-ufs.f6.randwrite-16g", "hp-ufs.f6.range-shape", "hp-ufs.f6.cache-20mb"),
-)
+F6 = figure("hp-ufs/f6", runs=_f6_runs, judged=_f6_judged, draw=_f6_draw, measure=_f6_measure)
 
 # Host memory: what the driver allocates on a device of 128 GiB, beside what Sec. IV-A says.
 TABLES = {
@@ -210,19 +195,7 @@ def _t1_measure(frame: pd.DataFrame) -> list[Measured]:
     return [*parts, Measured("hp-ufs.t1.memory", bool(19 <= reach <= 20), "reach of 20 MB", f"{reach:.1f} GiB")]
 
 
-T1 = Figure(
-    id="hp-ufs/t1",
-    title="Host memory of the HP-UFS driver",
-    caption=(
-        "One bit for every page of flash, over-provisioned blocks included, one count for every block, and 16 bytes "
-        "for each entry that waits for its turn. Only the segment cache can be chosen: 4 KiB of it map 4 MiB."
-    ),
-    paper_shows="4 MB of bitmap, 32 KB of counts, 2K entries of 16 bytes; 20 MB of segments reach 20 GB.",
-    runs=_t1_runs,
-    draw=_t1_draw,
-    measure=_t1_measure,
-    claims=("hp-ufs.t1.memory",),
-)
+T1 = figure("hp-ufs/t1", runs=_t1_runs, draw=_t1_draw, measure=_t1_measure)
 
 # Table I: 1.5 MB of SRAM are the buffers, or all there is.
 COVERS = {"pool": "buffers alone", "all": "all SRAM"}
@@ -274,20 +247,7 @@ def _sram_draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-T1_SRAM = Figure(
-    id="hp-ufs/t1-sram",
-    title="SRAM of the device",
-    caption=(
-        "Table I gives the controller 1.5 MB. In the authors' prototype these are 384 buffers of 4 KiB, shared by "
-        "write data, L2P segments and GC. Tables are beside them: the log buffer, the places of all segments on flash, "
-        "states of superblocks; for HP-UFS the bitmaps of log blocks. HPB adds one for the entries that the host "
-        "has, as soon as it asks for some, which it does not in this run of writes. In all other figures of this paper "
-        'the 1.5 MB hold all tables (sram.covers = "all"), and the segment cache is smaller.'
-    ),
-    paper_shows="1.5 MB of controller SRAM, without saying of what.",
-    runs=_sram_runs,
-    draw=_sram_draw,
-)
+T1_SRAM = figure("hp-ufs/t1-sram", runs=_sram_runs, draw=_sram_draw)
 
 ITERATIONS = 8
 
@@ -364,21 +324,6 @@ def _order(table: pd.DataFrame, since: int, reading: int) -> list[Measured]:
     ]
 
 
-F7 = Figure(
-    id="hp-ufs/f7",
-    title="Random writes under GC",
-    caption=(
-        "To find a victim's valid pages, UFS and HPB read every L2P segment that the block ever mapped; the copies "
-        "then go through map flushes like any write. HP-UFS gets victim and bitmap from the host and reads no segment, "
-        "but its copies still change segments all over the aged 90 GiB, which is what keeps it below Ideal. The "
-        "device has some free superblocks above the threshold of GC left when the first iterations begin."
-    ),
-    paper_shows="HP-UFS up to 70% over HPB; all schemes are fastest in iteration 1 and stable from the second.",
-    runs=gc_runs,
-    judged=partial(gc_runs, schemes=OF_PAPER),
-    draw=_f7_draw,
-    measure=_f7_measure,
-    claims=("hp-ufs.f7.gc", "hp-ufs.f7.order"),
-)
+F7 = figure("hp-ufs/f7", runs=gc_runs, judged=partial(gc_runs, schemes=OF_PAPER), draw=_f7_draw, measure=_f7_measure)
 
 FIGURES = (T1, T1_SRAM, F6, F7)

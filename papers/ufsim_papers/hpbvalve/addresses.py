@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ufsim import phone
 from ufsim_papers import draw
-from ufsim_papers.figure import Figure, Point, Setting
+from ufsim_papers.figure import Point, Setting, figure
 from ufsim_papers.folders import job
 from ufsim_papers.hpbvalve.runs import PROFILE
 
@@ -63,17 +63,6 @@ def _draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-F4 = Figure(
-    id="hpbvalve/f4",
-    title="Addresses that an app reads",
-    caption=(
-        "The first use of four apps, from the user's touch on; the launch is shaded. Many small reads come at once in "
-        "the launch, from anywhere on the device. Where they lie is no result: addresses come from the model of "
-        "clusters that docs/phone.md describes, with Table 1's numbers of reads; when they come is simulated."
-    ),
-    paper_shows="Many small random reads over a wide range of addresses at the beginning of each launch.",
-    runs=_runs,
-    draw=_draw,
-)
+F4 = figure("hpbvalve/f4", runs=_runs, draw=_draw)
 
 FIGURES = (F4,)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ufsim.plots import scheme_colours
 from ufsim_papers import draw
-from ufsim_papers.figure import Figure, Point, Setting
+from ufsim_papers.figure import Point, Setting, figure
 from ufsim_papers.hpbvalve.runs import by_app, expanded, killed, points, uses
 
 if TYPE_CHECKING:
@@ -54,18 +54,6 @@ def _draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-BEYOND = Figure(
-    id="hpbvalve/beyond",
-    title="HPBvalve's policy on HP-UFS's cache",
-    caption=(
-        "HP-UFS takes every mapping through the host, so that what is not cached is fetched before a read can be "
-        "sent, and what was fetched stays. With HPBvalve's policy the segments of a launch are fetched ahead, the "
-        "foreground's go last, and clean segments are given back before an app is killed. HP-UFS also keeps the "
-        "valid page bitmap of 1 TiB in the phone's memory, 36 MiB, which nothing can give back."
-    ),
-    paper_shows="neither paper has it.",
-    runs=_runs,
-    draw=_draw,
-)
+BEYOND = figure("hpbvalve/beyond", runs=_runs, draw=_draw)
 
 FIGURES = (BEYOND,)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
-from ufsim_papers.figure import Figure, Point, Setting
+from ufsim_papers.figure import Point, Setting, figure
 from ufsim_papers.growing import doubled, settled
 from ufsim_papers.hpbvalve.runs import (
     APPS,
@@ -161,22 +161,6 @@ def _why_kills(total: pd.Series) -> str:
 _f16_pooled = pooled(_f16_measure)
 
 
-F16 = Figure(
-    id="hpbvalve/f16",
-    title="Kills by priority, and foreground reads",
-    caption=(
-        "UFS+HPB has what it has fetched, whoever is short of memory, until its timer drops it; reserved, its 256 MiB "
-        "from boot on. HPBvalve fetches more, and gives back of it before an app that was used lately is killed. If "
-        "that is less than the kill would free, the killer resumes (6.3). What is killed is read again at its next "
-        "launch. Scales by powers of ten on the left."
-    ),
-    paper_shows="Kills in the top three priorities: UFS+HPB 5 times UFS, HPBvalve 70% fewer; reads: +13% and +5%.",
-    runs=_f16_runs,
-    draw=_f16_draw,
-    measure=_f16_pooled,
-    chance="own",
-    further=_f16_further,
-    claims=("hpbvalve.f16.kills", "hpbvalve.f16.kills-vs-ufs", "hpbvalve.f16.reads"),
-)
+F16 = figure("hpbvalve/f16", runs=_f16_runs, draw=_f16_draw, measure=_f16_pooled, further=_f16_further)
 
 FIGURES = (F16,)

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
-from ufsim_papers.figure import Figure
+from ufsim_papers.figure import figure
 from ufsim_papers.hpbvalve.runs import (
     APPS,
     COLOURS,
     GAMES,
-    LEGEND,
     PAPER_NAMES,
     bars,
     best,
@@ -148,25 +147,7 @@ def switching(switches: pd.DataFrame) -> list[Measured]:
     ]
 
 
-F13 = Figure(
-    id="hpbvalve/f13",
-    title="What the user waits for",
-    caption=(
-        "HPBvalve knows from earlier launches which subregions an app will read, and fetches them while the launch "
-        "computes; what is not in its list it fetches at the first miss. Fetches are commands to the same device: "
-        "at the beginning of a launch reads still overtake them. Means over all uses of an app but its first. "
-        f"{LEGEND}"
-    ),
-    paper_shows=(
-        "HPBvalve's launches take 28% less than UFS's, 23% less than UFS+HPB's (7 to 43%), and 0.85 to 4.7% more than "
-        "Optimal's; games load in 1.6 to 2% more than Optimal, with UFS+HPB in 5.5 to 12.5% more."
-    ),
-    runs=comparison,
-    draw=_f13_draw,
-    measure=pooled(_f13_measure),
-    chance="own",
-    claims=("hpbvalve.f13.launch", "hpbvalve.f13.loading", "hpbvalve.f13.vs-ufs", "hpbvalve.f13.switching"),
-)
+F13 = figure("hpbvalve/f13", runs=comparison, draw=_f13_draw, measure=pooled(_f13_measure))
 
 
 # ---------------------------------------------------------------- Fig. 14
@@ -207,19 +188,11 @@ def _f14_measure(frame: pd.DataFrame) -> list[Measured]:
     ]
 
 
-F14 = Figure(
-    id="hpbvalve/f14",
-    title="Misses by tenth of a use",
-    caption=(
-        "Prefetching takes away the misses of a launch that were seen before; those of places that the app has not "
-        "read before remain, and what it misses once it does not miss again while it is in the foreground."
-    ),
-    paper_shows="In the first tenth 88% (CR) to 45% (AP) fewer misses than with UFS+HPB, up to 78% fewer in all.",
+F14 = figure(
+    "hpbvalve/f14",
     runs=lambda setting: points(setting, ("foam", "hpbvalve")),
     draw=_f14_draw,
     measure=pooled(_f14_measure),
-    chance="own",
-    claims=("hpbvalve.f14.first-tenth",),
 )
 
 
@@ -273,22 +246,11 @@ def _f15_measure(frame: pd.DataFrame) -> list[Measured]:
     ]
 
 
-F15 = Figure(
-    id="hpbvalve/f15",
-    title="Hits of the host's cache by launch",
-    caption=(
-        "A profile list is the union of what earlier launches have read, so that hits rise with every launch, up "
-        "to the share of reads that go to new places. Counts of reads start anew after a write or when the timer "
-        "has dropped a subregion."
-    ),
-    paper_shows=(
-        "Hits rise with the launches under HPBvalve and stay low under HPB; UB has the largest difference, 85 points."
-    ),
+F15 = figure(
+    "hpbvalve/f15",
     runs=lambda setting: points(setting, ("foam", "hpbvalve")),
     draw=_f15_draw,
     measure=pooled(_f15_measure),
-    chance="own",
-    claims=("hpbvalve.f15.hit-ratio",),
 )
 
 
@@ -316,19 +278,7 @@ def _f17_draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-F17 = Figure(
-    id="hpbvalve/f17",
-    title="Memory of HPB and pressure over time",
-    caption=(
-        "UFS+HPB grows with what its counts fetch, also under pressure, and shrinks when its timer drops what was not "
-        "read for 100 s, also when memory is free; below 2 MiB it has Linux's reserve. HPBvalve grows with what is "
-        "fetched, and shrinks when the killer has chosen an app that was used lately; a green mark is an app that "
-        "lived on. One of the sequences."
-    ),
-    paper_shows="UFS+HPB grows and shrinks without regard to pressure; HPBvalve gives memory back when it is short.",
-    runs=lambda setting: points(setting, ("foam", "hpbvalve")),
-    draw=_f17_draw,
-)
+F17 = figure("hpbvalve/f17", runs=lambda setting: points(setting, ("foam", "hpbvalve")), draw=_f17_draw)
 
 
 # ---------------------------------------------------------------- Sec. 5.2, 6.3
@@ -360,20 +310,8 @@ def _s63_measure(frame: pd.DataFrame) -> list[Measured]:
     ]
 
 
-S63 = Figure(
-    id="hpbvalve/s63",
-    title="Size of the profile lists",
-    caption=(
-        "A list has 4 bytes for each run of neighbouring subregions that its app has read, in launches or while it "
-        "ran. Lists are unions over all launches and keep what was read once; a limit of 1 MB holds for all of "
-        "them together."
-    ),
-    paper_shows="7 KB for an app on average, 99 KB for nine.",
-    runs=lambda setting: points(setting, ("hpbvalve",)),
-    draw=_s63_draw,
-    measure=pooled(_s63_measure),
-    chance="own",
-    claims=("hpbvalve.s63.profile-size",),
+S63 = figure(
+    "hpbvalve/s63", runs=lambda setting: points(setting, ("hpbvalve",)), draw=_s63_draw, measure=pooled(_s63_measure)
 )
 
 # ---------------------------------------------------------------- Sec. 6.3, energy
@@ -407,20 +345,6 @@ def _energy_measure(frame: pd.DataFrame) -> list[Measured]:
     return [Measured("hpbvalve.s63.energy", less(energy, by="hpbvalve", of="foam"), told=told, reason=why)]
 
 
-S63_ENERGY = Figure(
-    id="hpbvalve/s63-energy",
-    title="Energy of the scenario",
-    caption=(
-        "A phone in use takes 2 W, whether its user waits or not, and flash operations take theirs; who has waited "
-        "longer uses the app as long as otherwise. So schemes differ by the time that is waited, a small part of a use "
-        "of a minute, and by flash operations. The formula and its sources are in docs/phone.md."
-    ),
-    paper_shows="UFS+HPB takes 4.02% more than Optimal, HPBvalve 0.56% more, so 3.51% less than UFS+HPB.",
-    runs=comparison,
-    draw=_energy_draw,
-    measure=pooled(_energy_measure),
-    chance="own",
-    claims=("hpbvalve.s63.energy",),
-)
+S63_ENERGY = figure("hpbvalve/s63-energy", runs=comparison, draw=_energy_draw, measure=pooled(_energy_measure))
 
 FIGURES = (F13, F14, F15, F17, S63, S63_ENERGY)

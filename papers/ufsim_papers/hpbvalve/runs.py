@@ -63,10 +63,6 @@ OUTLIERS = 5
 WHAT_WAS_RUN = ("workload", "profile", "settings", "seed", "version")
 # Column of runs of which the outliers have been left out.
 KEPT = "kept"
-LEGEND = (
-    "AP, CR, GI: the games Asphalt 9, Clash Royale, Genshin Impact; FB, IG, TW: Facebook, Instagram, Twitter; AB: "
-    "Airbnb, FBM: Facebook Messenger, UB: Uber."
-)
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
-from ufsim_papers.figure import Figure, Point, Setting
+from ufsim_papers.figure import Point, Setting, figure
 from ufsim_papers.hpbvalve.runs import (
     APPS,
     COLOURS,
     GAMES,
     HPB_POLICIES,
-    LEGEND,
-    MEMORY_MIB,
     PAPER_NAMES,
     RESERVED,
     bars,
@@ -83,24 +81,7 @@ def _f2_measure(frame: pd.DataFrame) -> list[Measured]:
     return parts
 
 
-F2 = Figure(
-    id="hpbvalve/f2",
-    title="Launches with a small mapping cache, with HPB, and with all mappings at hand",
-    caption=(
-        "Each read of a launch that finds no mapping waits for a flash read of its own. 512 KB of SRAM hold the "
-        "entries of 512 MB, and between two uses of an app the others have read more than that. HPB by counts of "
-        "reads fetches a subregion when it has been read eight times, so that a launch with some fifteen reads in 2 MiB"
-        f" finds half of its mappings there. Both policies that the paper may mean by HPB are drawn. {LEGEND}"
-    ),
-    paper_shows=(
-        "Optimal is up to 50% below UFS (UB) and up to 43% below UFS+HPB (IG); the mean gaps are 220 and 183 ms."
-    ),
-    runs=_f2_runs,
-    draw=_f2_draw,
-    measure=pooled(_f2_measure),
-    chance="own",
-    claims=("hpbvalve.f2.launch-optimal",),
-)
+F2 = figure("hpbvalve/f2", runs=_f2_runs, draw=_f2_draw, measure=pooled(_f2_measure))
 
 
 # ---------------------------------------------------------------- Fig. 3
@@ -148,24 +129,7 @@ def _f3_measure(frame: pd.DataFrame) -> list[Measured]:
     ]
 
 
-F3 = Figure(
-    id="hpbvalve/f3",
-    title="Misses of the upstream HPB policy, foreground and background",
-    caption=(
-        "Counts of reads favour what is read again and again, as the background's data. An app in the foreground "
-        "reads its places some fifteen times each within a launch, of which the first eight miss, and by its next use "
-        "the timer has dropped what it had. "
-        "Misses are those of the host's cache alone."
-    ),
-    paper_shows=(
-        "The background reads more, and all apps but UB miss more in the foreground than the others do behind it."
-    ),
-    runs=_f3_runs,
-    draw=_f3_draw,
-    measure=pooled(_f3_measure),
-    chance="own",
-    claims=("hpbvalve.f3.fg-misses-more",),
-)
+F3 = figure("hpbvalve/f3", runs=_f3_runs, draw=_f3_draw, measure=pooled(_f3_measure))
 
 
 # ---------------------------------------------------------------- Fig. 5
@@ -222,21 +186,7 @@ def _f5_measure(frame: pd.DataFrame) -> list[Measured]:
     return measured
 
 
-F5 = Figure(
-    id="hpbvalve/f5",
-    title="When misses come in the use of an app",
-    caption=(
-        "A launch reads libraries, code and databases at once, all of them places that have not been read for "
-        "long; what an app reads later it reads more slowly, and often again. A game goes on reading while it "
-        "loads and runs."
-    ),
-    paper_shows="UB has 74% of its misses in the first tenth and 90% in the first fifth, AP 20% and 51%.",
-    runs=_f5_runs,
-    draw=_f5_draw,
-    measure=pooled(_f5_measure),
-    chance="own",
-    claims=("hpbvalve.f5.early-misses",),
-)
+F5 = figure("hpbvalve/f5", runs=_f5_runs, draw=_f5_draw, measure=pooled(_f5_measure))
 
 
 # ---------------------------------------------------------------- Figs. 6 and 7
@@ -351,22 +301,7 @@ def higher_in_the_end(values: pd.Series) -> bool:
     return bool(values.iloc[-1] > values.iloc[0])
 
 
-F6 = Figure(
-    id="hpbvalve/f6",
-    title="Flash reads by the size of HPB",
-    caption=(
-        "Memory that HPB takes is missing elsewhere: page cache is reclaimed, so that warm launches read again "
-        "what they had, and apps are killed, so that the next launch is a cold one with all its reads. L2P reads are "
-        "those of the device, after a miss, and the fetches of HPB. The size is a limit, up to which memory is taken "
-        "and freed; 'reserved' takes all of it from boot on. Triangles mark the fewest flash reads."
-    ),
-    paper_shows="L2P reads fall and app reads rise with the size; the best is 512 MB for IG and 16 MB for UB.",
-    runs=_f6_runs,
-    draw=_f6_draw,
-    measure=pooled(_f6_measure),
-    chance="own",
-    claims=("hpbvalve.f6.size-tradeoff",),
-)
+F6 = figure("hpbvalve/f6", runs=_f6_runs, draw=_f6_draw, measure=pooled(_f6_measure))
 
 
 def _f7_draw(frame: pd.DataFrame) -> Drawing:
@@ -386,17 +321,6 @@ def _f7_draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-F7 = Figure(
-    id="hpbvalve/f7",
-    title="Kills by the size of HPB",
-    caption=(
-        "The killer takes what was used longest ago first. Services start again and are killed again, so that most "
-        "kills are theirs; the more memory is missing, the further the killer gets among the apps that the user "
-        f"has opened (priorities 1 to 3). Size 0 is UFS; {MEMORY_MIB} MiB is the size of the other figures."
-    ),
-    paper_shows="Kills, and the share of high priorities among them, rise with the size of HPB.",
-    runs=_f6_runs,
-    draw=_f7_draw,
-)
+F7 = figure("hpbvalve/f7", runs=_f6_runs, draw=_f7_draw)
 
 FIGURES = (F2, F3, F5, F6, F7)

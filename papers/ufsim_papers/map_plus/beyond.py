@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from ufsim import Spec
 from ufsim_papers import draw
-from ufsim_papers.figure import Figure, Replay, Run, Setting
+from ufsim_papers.figure import Replay, Run, Setting, figure
 from ufsim_papers.hp_ufs.apps import APPS
 from ufsim_papers.hp_ufs.writes import CACHE
-from ufsim_papers.map_plus.loads import LEGEND, by_load, loads, miss_ratio, spec
+from ufsim_papers.map_plus.loads import by_load, loads, miss_ratio, spec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,21 +71,7 @@ def _draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-BEYOND = Figure(
-    id="map-plus/beyond",
-    title="MAP+ above UFS, HPB and HP-UFS",
-    caption=(
-        "On a UFS device whose SRAM caches whole L2P segments of 4 MiB, MAP+ has next to nothing to gain. At recorded "
-        "times the queue is nearly always empty. With 128 requests outstanding the segments already do what batches "
-        "do. Above HPB the notice of a batch makes the device read segments for reads that bring their entry along: it "
-        "reads more mapping, not less. Above HP-UFS the device reads no mapping at all, so that only the order of "
-        "requests is left. Reads lose under load: MAP+ sends writes that hit before reads that miss, and whole batches "
-        "of writes, where RoW lets every other read pass. A booster has taken the gain before MAP+ can."
-    ),
-    paper_shows="Nothing: its device is an eMMC with DFTL or CDFTL.",
-    runs=_runs,
-    draw=_draw,
-)
+BEYOND = figure("map-plus/beyond", runs=_runs, draw=_draw)
 
 MAPPINGS = ("dftl", "cdftl", "tpftl", "sftl")
 
@@ -130,19 +116,6 @@ def _mapping_draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-OVER_MAPPINGS = Figure(
-    id="map-plus/mappings",
-    title="MAP+ above DFTL, CDFTL, TPFTL and S-FTL",
-    caption=(
-        "The same eMMC with the same 16 KiB of cache. In DFTL the pages of a request miss one by one. "
-        "Whole translation pages (CDFTL), prefetches by request and by sequence (TPFTL) and whole pages kept as runs, "
-        "of which many fit (S-FTL), take most of these misses away, so that less is left for MAP+: what its batches "
-        "load once, a prefetch or a cached page loads once, too. "
-        f"{LEGEND}"
-    ),
-    paper_shows="The paper has neither TPFTL nor S-FTL; Fig. 14 shows MAP+ above CDFTL.",
-    runs=_mapping_runs,
-    draw=_mapping_draw,
-)
+OVER_MAPPINGS = figure("map-plus/mappings", runs=_mapping_runs, draw=_mapping_draw)
 
 FIGURES = (BEYOND, OVER_MAPPINGS)

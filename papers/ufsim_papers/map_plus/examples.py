@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
-from ufsim_papers.figure import Figure, Point, Setting
+from ufsim_papers.figure import Point, Setting, figure
 from ufsim_papers.folders import FOLDERS
 from ufsim_papers.map_plus.loads import PAPER_NAMES
 
@@ -108,21 +108,7 @@ def _t1_measure(frame: pd.DataFrame) -> list[Measured]:
     ]
 
 
-T1 = Figure(
-    id="map-plus/t1",
-    title="Table I and Fig. 5: the order of twelve requests",
-    caption=(
-        "Requests 5 and 8 to 12 find their mapping entries in the device's cache, and HP sends them first (blue). MAP "
-        "also sends requests of the same translation page one after the other (1 and 4, 2 and 3, 6 and 7): the second "
-        "of each pair hits what the first has loaded."
-    ),
-    paper_shows="0, 6 and 9 prioritised requests, in these orders.",
-    runs=points("Table I", ("noop", "hp", "map")),
-    draw=_t1_draw,
-    measure=_t1_measure,
-    claims=("map-plus.t1.sequences",),
-    chance="none",
-)
+T1 = figure("map-plus/t1", runs=points("Table I", ("noop", "hp", "map")), draw=_t1_draw, measure=_t1_measure)
 
 
 def waiting_bars(axes: Axes, row: Row, *, access: bool) -> None:
@@ -157,36 +143,19 @@ def _exact(frame: pd.DataFrame, claim: str, column: str, wanted: dict[str, float
     ]
 
 
-T2 = Figure(
-    id="map-plus/t2",
-    title="Table II and Fig. 7: batches by age and by density",
-    caption=(
-        "Five reads in two batches, a unit of time for each page and one more for the translation page of a batch. RB "
-        "begins with the older batch of two requests in four pages; sorted by density, the batch of three requests in "
-        "four pages goes first, so that three requests wait less and two wait more."
-    ),
-    paper_shows="An average latency of 6.6 with RB and 5.6 with BS, the order of MAP+.",
+T2 = figure(
+    "map-plus/t2",
     runs=points("Table II", ("rb", "map-plus")),
     draw=lambda frame: _pair_draw(frame, access=True),
     measure=lambda frame: _exact(frame, "map-plus.t2.rb-vs-bs", "mean_latency", {"rb": 6.6, "map-plus": 5.6}),
-    claims=("map-plus.t2.rb-vs-bs",),
-    chance="none",
 )
 
 
-F6 = Figure(
-    id="map-plus/f6",
-    title="Waiting times with and without HP",
-    caption=(
-        "Request 1 misses and takes 20 cycles, request 2 hits and takes 10; both arrive at 10, and the device is ready "
-        "at 20. Sent first, the hit makes the miss wait 10 cycles longer and waits 20 cycles less itself."
-    ),
-    paper_shows="An average waiting time of 20 without HP and 15 with it.",
+F6 = figure(
+    "map-plus/f6",
     runs=points("Fig. 6", ("noop", "hp")),
     draw=lambda frame: _pair_draw(frame, access=False),
     measure=lambda frame: _exact(frame, "map-plus.f6.waiting", "mean_waiting", {"noop": 20.0, "hp": 15.0}),
-    claims=("map-plus.f6.waiting",),
-    chance="none",
 )
 
 FIGURES = (T1, T2, F6)

@@ -14,7 +14,7 @@ import ufsim
 from ufsim import Spec, StateCache, trace_info, trace_join
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
-from ufsim_papers.figure import Figure, Label, Point, Run, Setting, Value
+from ufsim_papers.figure import Label, Point, Run, Setting, Value, figure
 from ufsim_papers.folders import job
 
 if TYPE_CHECKING:
@@ -60,12 +60,6 @@ TURN_SECONDS = 60
 # Linux's nr_requests, which is also the length of the paper's pending queue (Sec. VI-A).
 NR_REQUESTS = 128
 QUICK = ("TW", "YA", "F1")
-LEGEND = (
-    "FB, TW, CH, CP, GI: Facebook, Twitter, Chrome, Camera, Genshin Impact on a Pixel 4; MP: these five in turns of a "
-    "minute; IN, MO: installing apps and a "
-    "movie on a Nexus 5; YA, YB: SQLite under YCSB A and B on a Nexus 5; WS: WebSearch1, its disk 0; F1: Financial1, "
-    "its first 10,000 requests. They stand for the paper's traces, which are not at hand."
-)
 SCHEDULERS = ("row", "amphibian", "hp", "rb", "map", "map-plus")
 # With first in, first out, and density without knowledge of hits, of which the paper shows neither.
 ALL_SCHEDULERS = ("noop", "row", "amphibian", "hp", "rb", "bs", "map", "map-plus")
@@ -257,22 +251,7 @@ def _f2_measure(frame: pd.DataFrame) -> list[Measured]:
     ]
 
 
-F2 = Figure(
-    id="map-plus/f2",
-    title="What a mapping cache of 16 KiB costs, first in, first out",
-    caption=(
-        "The cache holds 2048 entries of 4 KiB pages. A page that misses costs the read of a translation page (35 us), "
-        "which doubles a read and adds a tenth to a write of 350 us; all that waits in the queue waits for it, too. A "
-        "cache of the whole table, filled, never misses. Black marks: accesses that are the first of their page; "
-        f"misses may lie below them, as the cache begins with the last pages of the preconditioning. {LEGEND}"
-    ),
-    paper_shows="32 to 82% of the lookups miss, 61% on average; reads take 42% longer, writes 19%.",
-    runs=_f2_runs,
-    draw=_f2_draw,
-    measure=_f2_measure,
-    claims=("map-plus.f2.miss-ratio", "map-plus.f2.latency-cost"),
-    chance="none",
-)
+F2 = figure("map-plus/f2", runs=_f2_runs, draw=_f2_draw, measure=_f2_measure)
 
 REGIONS = (1, 4, 16, 64, 256, 1024, 2048)
 
@@ -312,19 +291,7 @@ def _f3_draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-F3 = Figure(
-    id="map-plus/f3",
-    title="10,000 random accesses in a region of 1 MiB to 2 GiB",
-    caption=(
-        "A plain LRU, as in the paper's figure. 16 KiB of cache map 8 MiB and 128 KiB map 64 MiB. Within that every "
-        "lookup hits; beyond it ever more accesses read a translation page, and writes also evict changed entries: a "
-        "translation page is read and written. The wider the region, the fewer changed entries share a page, so that "
-        "each eviction saves fewer later ones."
-    ),
-    paper_shows="The time of both phones and of the paper's simulator rises with the region, earlier with 16 KiB.",
-    runs=_f3_runs,
-    draw=_f3_draw,
-)
+F3 = figure("map-plus/f3", runs=_f3_runs, draw=_f3_draw)
 
 # Sequential ratio and write ratio in per cent, mean size in KB, by the name of the workload.
 TABLE_3 = {
@@ -369,22 +336,6 @@ def _t3_draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-T3 = Figure(
-    id="map-plus/t3",
-    title="Table III: the workloads",
-    caption=(
-        "Requests as their files have them; those of the Pixel 4 are merged before they reach a scheduler. A request "
-        "is sequential if it begins where the one before it ended, which the paper does not define. Apps of the same "
-        "name are other versions on another phone, with F2FS instead of ext4, and used by somebody else; F1 is the "
-        f"beginning of the paper's own trace. {LEGEND}"
-    ),
-    paper_shows=(
-        "Sequential, written, and mean size: FB 11.8%, 92.7%, 8.1 KB; TW 13.7%, 72.5%, 13.2 KB; CH 9.3%, 90.5%, "
-        "12.8 KB; MP 4.4%, 91.1%, 9.6 KB; F1 0.4%, 76.1%, 11.6 KB; and Messenger, Google Earth, hm_0, proj_3 and "
-        "Financial2."
-    ),
-    runs=_t3_runs,
-    draw=_t3_draw,
-)
+T3 = figure("map-plus/t3", runs=_t3_runs, draw=_t3_draw)
 
 FIGURES = (F2, F3, T3)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
-from ufsim_papers.figure import Figure, Run, Setting
+from ufsim_papers.figure import Run, Setting, figure
 from ufsim_papers.map_plus.loads import (
     ALL_SCHEDULERS,
     PAPER_NAMES,
@@ -87,23 +87,7 @@ def _cost(costs: pd.Series, part: str) -> Measured:
     return Measured("map-plus.f8.host-lru", float(costs.mean()), part, f"mean of {listed(costs, 1)}", band=(-1, 5))
 
 
-F8 = Figure(
-    id="map-plus/f8",
-    title="What the host knows of the cache: everything, an LRU of its own, a list now and then",
-    caption=(
-        "HP has to know which entries the device holds. An LRU cache of the same size in the host sees the same "
-        "accesses and holds nearly the same entries; it differs from the segmented LRU of the device in the eighth "
-        "that DFTL protects. Counted every 1000 requests. HP moves few requests, so that wrong guesses cost little. A "
-        "list that is asked for every 1000 requests is out of date for most of that time, and where requests are hit "
-        "that were sent just before (F1), it is missed."
-    ),
-    paper_shows="93% on average; HP is 0.5% slower with the LRU of the host, 2.2% with queries.",
-    runs=_f8_runs,
-    draw=_f8_draw,
-    measure=_f8_measure,
-    claims=("map-plus.f8.host-lru",),
-    chance="none",
-)
+F8 = figure("map-plus/f8", runs=_f8_runs, draw=_f8_draw, measure=_f8_measure)
 
 
 WHOLE, RECORDED = "whole pages", "as recorded"
@@ -227,28 +211,7 @@ def _f9_measure(frame: pd.DataFrame) -> list[Measured]:
     ]
 
 
-F9 = Figure(
-    id="map-plus/f9",
-    title="Read, write and overall latency over RoW",
-    caption=(
-        "A batch reads its translation page once and takes in the entries of all its requests, so that most misses "
-        "go: a read is one flash operation instead of two, a write is shorter by a "
-        "tenth, and all that waits in the queue waits less. Density adds the shortest work first. HP moves hits to the "
-        "front, but the traces have few. Hatched: storage access, from the first command of a request to its end; the "
-        "rest is waiting. NOOP and BS, sorted batches without HP, are not in the paper's figure. FB, CH, CP and IN "
-        "write in bursts faster than this eMMC does and fill the queue; there nearly all are due, oldest first, and "
-        "only batches help."
-    ),
-    paper_shows=(
-        "Reads: Amphibian -3%, HP -1%, RB -34%, MAP -33%, MAP+ -34%. Writes: -8%, -3%, -14%, -16%, -18%. MAP+ is the "
-        "best on every workload."
-    ),
-    runs=_f9_runs,
-    draw=_f9_draw,
-    measure=_f9_measure,
-    claims=("map-plus.f9.read", "map-plus.f9.write", "map-plus.f9.best-everywhere"),
-    chance="none",
-)
+F9 = figure("map-plus/f9", runs=_f9_runs, draw=_f9_draw, measure=_f9_measure)
 
 
 def _f10_draw(frame: pd.DataFrame) -> Drawing:
@@ -262,18 +225,7 @@ def _f10_draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-F10 = Figure(
-    id="map-plus/f10",
-    title="Prioritised requests",
-    caption=(
-        "Counted as in Table I: requests sent first because their mappings are cached, and those that follow the first "
-        "of a batch. What a prioritised request is worth depends on how many others wait. Those of WS come one at a "
-        "time, so that none is prioritised; it gains by the prefetch of the pages of each request."
-    ),
-    paper_shows="Shares that do not go with the gain: 7% on Financial2, whose latency falls by 37%.",
-    runs=_f9_runs,
-    draw=_f10_draw,
-)
+F10 = figure("map-plus/f10", runs=_f9_runs, draw=_f10_draw)
 
 
 def variations(frame: pd.DataFrame) -> pd.DataFrame:
@@ -304,21 +256,7 @@ def _f11_measure(frame: pd.DataFrame) -> list[Measured]:
     ]
 
 
-F11 = Figure(
-    id="map-plus/f11",
-    title="Latency variation",
-    caption=(
-        "Reordering spreads latencies: Amphibian and HP lower the variance little, and on some traces raise it. "
-        "Batches shorten bursts, and it is at the end of bursts that the longest latencies are, so that the variance "
-        "falls although requests are moved."
-    ),
-    paper_shows="MAP+ lowers the variation on every workload; HP raises it on Google Earth.",
-    runs=_f9_runs,
-    draw=_f11_draw,
-    measure=_f11_measure,
-    claims=("map-plus.f11.variation",),
-    chance="none",
-)
+F11 = figure("map-plus/f11", runs=_f9_runs, draw=_f11_draw, measure=_f11_measure)
 
 # The paper's two.
 CDFTL_CLAIM = ("MP", "F1")
@@ -369,19 +307,6 @@ def _f14_measure(frame: pd.DataFrame) -> list[Measured]:
     ]
 
 
-F14 = Figure(
-    id="map-plus/f14",
-    title="The schedulers on CDFTL",
-    caption=(
-        "CDFTL keeps whole translation pages in half of its SRAM, two of them with 16 KiB. A page that is there serves "
-        "its 512 neighbours, so that the device itself does much of what a batch does, and less is left to gain."
-    ),
-    paper_shows="MAP+ shortens latencies by 13% on Multiple and 11% on Financial1; HP is better than RB on most.",
-    runs=_f14_runs,
-    draw=_f14_draw,
-    measure=_f14_measure,
-    claims=("map-plus.f14.cdftl",),
-    chance="none",
-)
+F14 = figure("map-plus/f14", runs=_f14_runs, draw=_f14_draw, measure=_f14_measure)
 
 FIGURES = (F8, F9, F10, F11, F14)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
-from ufsim_papers.figure import Figure, Run, Setting
+from ufsim_papers.figure import Run, Setting, figure
 from ufsim_papers.map_plus.loads import LOADS, by_load, listed, loads, spec, unqueued
 
 if TYPE_CHECKING:
@@ -111,22 +111,7 @@ def _deadlines(frame: pd.DataFrame, reading: int) -> list[Measured]:
     ]
 
 
-F12 = Figure(
-    id="map-plus/f12",
-    title="Deadlines of 0 to 100 ms under MAP+",
-    caption=(
-        "A deadline of 0 sends whatever is oldest, with its batch; a longer one lets hits and dense batches pass, and "
-        "what they pass waits longer: where bursts fill the queue (FB, TW, CP, MP), and hardly elsewhere, for the last "
-        "request of a short burst waits for all of it, in any order. Where requests come one "
-        "at a time (WS) the deadline has no say."
-    ),
-    paper_shows="The average falls up to 50 ms; the worst case rises with the deadline on 8 of 9 workloads.",
-    runs=_f12_runs,
-    draw=_f12_draw,
-    measure=_f12_measure,
-    claims=("map-plus.f12.deadline",),
-    chance="none",
-)
+F12 = figure("map-plus/f12", runs=_f12_runs, draw=_f12_draw, measure=_f12_measure)
 
 
 def _f13_runs(setting: Setting) -> list[Run]:
@@ -161,21 +146,6 @@ def _f13_measure(frame: pd.DataFrame) -> list[Measured]:
     return parts
 
 
-F13 = Figure(
-    id="map-plus/f13",
-    title="Sizes of cache and queue under MAP+",
-    caption=(
-        "MAP+ brings accesses of a translation page together, so that entries need to stay only for as long as their "
-        "batch: a cache of a few batches does what a larger one would. With more entries more requests hit, and large "
-        "ones among them go first, so that YB and GI get worse, as Twitter and Google Earth do in the paper. A longer "
-        "queue only helps while as many requests wait."
-    ),
-    paper_shows="Small caches suffice for most workloads, and a queue of 32.",
-    runs=_f13_runs,
-    draw=_f13_draw,
-    measure=_f13_measure,
-    claims=("map-plus.f13.saturation",),
-    chance="none",
-)
+F13 = figure("map-plus/f13", runs=_f13_runs, draw=_f13_draw, measure=_f13_measure)
 
 FIGURES = (F12, F13)

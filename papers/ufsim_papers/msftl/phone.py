@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ufsim import Spec, StateCache, outputs, trace_convert
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
-from ufsim_papers.figure import Figure, Run, Setting, cell
+from ufsim_papers.figure import Run, Setting, cell, figure
 from ufsim_papers.folders import job
 from ufsim_papers.msftl.writes import (
     BASE,
@@ -52,13 +52,6 @@ TRACES: tuple[tuple[tuple[str, str], tuple[str, ...]], ...] = (
 )
 HEADER = "time_ns,op,device,sector,bytes,flags,latency_ns,process"
 PAUSE_NS = 1_000_000
-LEGEND = (
-    "The traces, one after another: installing apps and a movie on a Nexus 5, which are two of the paper's 18 "
-    "applications; Twitter, Chrome, Facebook, Camera and Genshin Impact on a Pixel 4, and installing Telegram, "
-    "installing and playing PUBG, and playing Genshin Impact on a Pixel 6a, which stand in for the other 16. "
-    "Together 322,000 requests (paper: 270,000) that write 7.0 GiB. Each keeps its own addresses; none reaches "
-    "beyond the drive."
-)
 FILLS = ("quarter", "half", "full")
 # All blocks but those at which GC begins are written at random, with repetition: GC from the first request on.
 REPEATED = "full, with repetition"
@@ -150,21 +143,7 @@ def _f2_measure(frame: pd.DataFrame) -> list[Measured]:
     ]
 
 
-F2 = Figure(
-    id="msftl/f2",
-    title="Entries updated in each translation page written, smartphone traces",
-    caption=(
-        "A flush every 9 MiB finds on average only a few hundred changed entries in each translation page that it "
-        "has to write: all others are copied. A smaller page leaves out more of those, so its share rises, but less "
-        f"than it shrinks, because neighbours change together. {LEGEND} The drive is new."
-    ),
-    paper_shows="5.8% of the entries with pages of 16 KiB, 7.7% with 8 KiB, 10.1% with 4 KiB.",
-    runs=_f2_runs,
-    draw=_f2_draw,
-    measure=_f2_measure,
-    claims=("msftl.f2.update-ratio",),
-    chance="none",
-)
+F2 = figure("msftl/f2", runs=_f2_runs, draw=_f2_draw, measure=_f2_measure)
 
 
 def _phone_runs(setting: Setting) -> list[Run]:
@@ -289,30 +268,7 @@ def _f5_measure(frame: pd.DataFrame) -> list[Measured]:
     ]
 
 
-F5 = Figure(
-    id="msftl/f5",
-    title="Data written by smartphone traces on a drive filled before",
-    caption=(
-        "On the full drive GC sets in when the over-provisioned blocks are used up. It moves chunks of the random "
-        "fill, so each 16 KiB that it copies change another translation page, as random writes do in Fig. 4, unless "
-        "one copied since the last flush lies in the same page: the more GC copies in the time of 9 MiB from the host, "
-        "the more of them share pages of Base-DFTL. With a quarter or half of the drive written "
-        "there is no GC, and the traces' own writes update many entries of a page at once. The fill writes every "
-        "chunk of its share of the drive once, at random places of the whole; how much GC then copies hangs on that, "
-        "and on how much the traces write. The last group is the other reading: places repeat, and the fill ends "
-        f"where GC begins. {LEGEND}"
-    ),
-    paper_shows=(
-        "MSFTL-1KiB writes 31.4, 48.2 and 58.8% less than Base-DFTL, 8.5, 16.0 and 23.0% less than the mini-page "
-        "FTL; Base-DFTL's mappings reach 177.9% of user data. Sec. 4.2 counts user data and mappings, and the "
-        "paper's three numbers fit together only if GC copies are left out here as well."
-    ),
-    runs=_phone_runs,
-    judged=_phone_judged,
-    draw=_f5_draw,
-    measure=_f5_measure,
-    claims=("msftl.f5.phone-total", "msftl.f5.phone-vs-mini"),
-)
+F5 = figure("msftl/f5", runs=_phone_runs, judged=_phone_judged, draw=_f5_draw, measure=_f5_measure)
 
 
 def _f6_draw(frame: pd.DataFrame) -> Drawing:
@@ -386,27 +342,6 @@ def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
     ]
 
 
-F6 = Figure(
-    id="msftl/f6",
-    title="Response times of the smartphone traces",
-    caption=(
-        "One request after another, each from its arrival to its answer, with four dies on two shared channels. The "
-        "first columns are times of user data and mappings: GC's search, reads and programs are done, but take no time "
-        "(what_if.free = gc), for the paper calculates operation times and its numbers leave no room for GC in them. "
-        "From Table 1 alone, mappings of 173% of user data, which a cut of 58.8% means, give a cut of the time of "
-        "55.4% (paper: 56.1%), and of a third if GC programs as much. The last column has GC's time. Most writes "
-        "end in SRAM; the tail are those that wait for programs, for a mapping flush, or for GC. MSFTL reads as many "
-        "pages in a flush as Base-DFTL, but programs a sixteenth, and a program takes twelve times as long."
-    ),
-    paper_shows=(
-        "On average 36.3, 43.4 and 56.1% less for MSFTL-1KiB, 28.9, 37.1 and 44.3% less for the mini-page FTL; the "
-        "worst 85.3, 71.6 and 65.1% less for MSFTL-1KiB."
-    ),
-    runs=_response_runs,
-    judged=_response_judged,
-    draw=_f6_draw,
-    measure=_f6_measure,
-    claims=("msftl.f6.avg-response", "msftl.f6.worst-response"),
-)
+F6 = figure("msftl/f6", runs=_response_runs, judged=_response_judged, draw=_f6_draw, measure=_f6_measure)
 
 FIGURES = (F2, F5, F6)

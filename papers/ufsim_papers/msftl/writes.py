@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ufsim import Spec
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
-from ufsim_papers.figure import Figure, Run, Setting, Value, cell
+from ufsim_papers.figure import Run, Setting, Value, cell, figure
 from ufsim_papers.folders import job
 
 if TYPE_CHECKING:
@@ -122,20 +122,7 @@ def _s33_measure(frame: pd.DataFrame) -> list[Measured]:
     ]
 
 
-S33 = Figure(
-    id="msftl/s33",
-    title="Directory of 128 GiB",
-    caption=(
-        "4 bytes for the place of every piece of the mapping table, which takes 4 bytes for each 4 KiB of data: 8192 "
-        "translation pages of 16 KiB, 32,768 of 4 KiB, or 131,072 segments of 1 KiB."
-    ),
-    paper_shows="32 KiB without segments, 512 KiB for segments of 1 KiB.",
-    runs=_s33_runs,
-    draw=_s33_draw,
-    measure=_s33_measure,
-    claims=("msftl.s33.directory",),
-    chance="none",
-)
+S33 = figure("msftl/s33", runs=_s33_runs, draw=_s33_draw, measure=_s33_measure)
 
 
 def _seq_runs(setting: Setting) -> list[Run]:
@@ -181,23 +168,7 @@ def _seq_measure(frame: pd.DataFrame) -> list[Measured]:
     ]
 
 
-SEQ = Figure(
-    id="msftl/seq",
-    title="Mappings of 126.14 GiB written in order",
-    caption=(
-        "Every 9 MiB a mapping flush writes the pieces of the mapping table that these 9 MiB lie in. Base-DFTL's "
-        "translation page covers 16 MiB, so a flush often meets two and programs both; smaller pieces of two "
-        "neighbours share one NAND page, and every flush programs one. The finer the pieces, the larger the "
-        "directory that is written with each new translation block, which is why 1 KiB is a little worse than 2 KiB "
-        "here."
-    ),
-    paper_shows="339.9 MiB for Base-DFTL, 224.3 MiB for the others; with directories 32.6, 32.2 and 28.1% less.",
-    runs=_seq_runs,
-    draw=_seq_draw,
-    measure=_seq_measure,
-    claims=("msftl.seq.base", "msftl.seq.msftl"),
-    chance="none",
-)
+SEQ = figure("msftl/seq", runs=_seq_runs, draw=_seq_draw, measure=_seq_measure)
 
 
 def _f4_runs(setting: Setting) -> list[Run]:
@@ -268,25 +239,6 @@ def _random_base(written: pd.Series, reading: int) -> list[Measured]:
     ]
 
 
-F4 = Figure(
-    id="msftl/f4",
-    title="Random writes of 16 KiB with localities 9:1 to 5:5",
-    caption=(
-        "The 576 chunks of a flush fall into nearly as many translation pages of Base-DFTL, each written for 16 "
-        "bytes of changed entries. Smaller pieces are met just as often but share a NAND page, four or sixteen at a "
-        "time. With 9:1 the many chunks of a tenth of the space meet in the same pieces now and then, the more the "
-        "larger these are. Left: with GC of translation blocks and the directory. Right: what mapping flushes write. "
-        "Each run writes a quarter of the paper's volume; what a flush writes depends on the addresses of its 9 MiB "
-        "alone."
-    ),
-    paper_shows=(
-        "Base-DFTL up to 97.6% of user data; the mini-page FTL 48.5% less, MSFTL-1KiB up to 92.1% less; directories "
-        "below 1%."
-    ),
-    runs=_f4_runs,
-    draw=_f4_draw,
-    measure=_f4_measure,
-    claims=("msftl.f4.random-base", "msftl.f4.random-mini", "msftl.f4.random-1k"),
-)
+F4 = figure("msftl/f4", runs=_f4_runs, draw=_f4_draw, measure=_f4_measure)
 
 FIGURES = (S33, SEQ, F4)

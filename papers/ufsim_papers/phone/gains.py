@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ufsim import Spec, describe_profile, profile_keys
 from ufsim_papers import draw
-from ufsim_papers.figure import Figure, Run, Setting
+from ufsim_papers.figure import Run, Setting, figure
 from ufsim_papers.hp_ufs import hpb
 from ufsim_papers.hp_ufs.apps import APPS
 
@@ -138,20 +138,6 @@ def _draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-GAINS = Figure(
-    id="phone/gains",
-    title="What the papers' schemes gain on a phone that sleeps",
-    caption=(
-        "Applications of a Pixel 4 at their recorded times. First the flash alone takes time, then the phone's kernel "
-        "and processors too, then the link also hibernates, its clocks are gated and it wakes again. The schemes save "
-        "the same flash reads under all three; what they save is a smaller and smaller part of what a user waits for. "
-        "HPB, HP-UFS and MSFTL are compared with UFS, MAP+ with the scheduler RoW above the same DFTL. Where time is "
-        "drawn, five seeds are averaged; what sleeps wakes at other moments under another scheme, so that a cut of one "
-        "per cent either way is luck."
-    ),
-    paper_shows="Nothing: no paper's evaluation has the phone's time and its sleep apart.",
-    runs=_runs,
-    draw=_draw,
-)
+GAINS = figure("phone/gains", runs=_runs, draw=_draw)
 
 FIGURES = (GAINS,)

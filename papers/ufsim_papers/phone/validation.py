@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import ufsim
 from ufsim_papers import draw
-from ufsim_papers.figure import Figure, Point, Setting
+from ufsim_papers.figure import Point, Setting, figure
 from ufsim_papers.folders import FOLDERS
 from ufsim_papers.hp_ufs.apps import APPS
 
@@ -98,18 +98,6 @@ def _draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-VALIDATION = Figure(
-    id="phone/validation",
-    title="An application of a Pixel 4, predicted by a fit to the four others",
-    caption=(
-        "Each application is left out in turn; parameters are fitted to the others, and then it is simulated with five "
-        "seeds. Grey is what resampling the recording in blocks of 10 s says of its own value. A prediction is a hit "
-        "within 20% (p50 of reads), 40% (p50 of writes), 30% (p99) or five points (share over 8 ms) of the recorded "
-        "value, or inside that interval. The page on a phone that sleeps names the mechanisms behind the misses."
-    ),
-    paper_shows="Nothing: it is no paper's figure.",
-    runs=_runs,
-    draw=_draw,
-)
+VALIDATION = figure("phone/validation", runs=_runs, draw=_draw)
 
 FIGURES = (VALIDATION,)
