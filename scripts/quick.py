@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 
 # A change of these concerns every crate, or none; the crates' own tests say nothing about it.
-PYTHON_FOLDERS = ("python/", "tests/python/", "scripts/")
+PYTHON_FOLDERS = ("python/", "papers/", "tests/python/", "scripts/")
 
 
 def main() -> None:

@@ -134,11 +134,9 @@ def planned(figure: Figure, setting: Setting) -> Plan:
 
 
 def left_out(drawn: Drawn) -> dict[Place, str]:
-    """Readings of a figure's claims that are not measured, each with the reason."""
-    if not drawn.missing:
-        return dict(drawn.figure.unmeasured)
+    """Readings of a figure's claims that are not measured, each with the reason; none if its data is there."""
     own = [claim for claim in load_claims() if claim.id in drawn.figure.claims]
-    return {(claim.id, at): drawn.missing for claim in own for at, _ in numbered(claim)}
+    return {(claim.id, at): drawn.missing for claim in own for at, _ in numbered(claim) if drawn.missing}
 
 
 def grown(plans: list[Plan], rows: Rows, setting: Setting, means: Means) -> list[Plan]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Drawing
 
-    from ufsim_papers.claims import Measured, Place, Sample
+    from ufsim_papers.claims import Measured, Sample
 
 Label = str | int | float
 # What a key of a profile is set to, and how a trace is replayed, as `ufsim.RunOptions` has them.
@@ -88,9 +88,8 @@ class Figure:
     `caption` tells the mechanism in a sentence or two; `paper_shows` what the paper's own figure says. `runs` gives the
     points; `draw` and `measure` get them as a data frame with one row for each, the labels first. `chance` says what
     another seed changes. Of a further seed only `judged` is run, if a figure draws more than its claims need.
-    `further` gives the points that are still needed after those in the frame; it is asked until there are none.
-    `unmeasured` names readings of its claims that are not measured, each with the reason. `table` gives numbers that
-    readers want beside the drawing; report, scorecard and docs have them.
+    `further` gives the points that are still needed after those in the frame; it is asked until there are none. `table`
+    gives numbers that readers want beside the drawing; report, scorecard and docs have them.
     """
 
     id: str
@@ -104,7 +103,6 @@ class Figure:
     chance: Chance = "seed"
     judged: Runs | None = None
     further: Callable[[Setting, pd.DataFrame], Sequence[Run | Point]] | None = None
-    unmeasured: Mapping[Place, str] = field(default_factory=dict)
     table: Callable[[pd.DataFrame], pd.DataFrame] | None = None
 
     @property
