@@ -157,11 +157,9 @@ def test_every_claim_belongs_to_a_figure_and_every_figure_is_told_of() -> None:
     assert sorted(measured) == sorted(claim.id for claim in load_claims())
     for figure in FIGURES:
         assert figure.claims or figure.judged is None, f"{figure.id}: nothing to judge"
-    told = [path for path in FOLDERS.glob("*/figures.toml")]
-    names = {
-        f"{path.parent.name}/{name}" for path in told for name in tomllib.loads(path.read_text()) if name != "legend"
-    }
-    assert names == {figure.id for figure in FIGURES}
+    files = {path.parent.name: tomllib.loads(path.read_text()) for path in FOLDERS.glob("*/figures.toml")}
+    told = {f"{paper}/{name}" for paper, names in files.items() for name in names if name != "legend"}
+    assert told == {figure.id for figure in FIGURES}
 
 
 def test_a_report_shows_readings_verdicts_and_what_is_not_measured() -> None:
