@@ -5,7 +5,6 @@ and its object the function that typer makes a command of. Of ufsim it imports w
 modules `ufsim.commands`, `ufsim.outputs`, `ufsim.plots` and `ufsim.student`; all else may change.
 """
 
-from collections.abc import Callable
 from importlib.metadata import entry_points
 from typing import Annotated
 
@@ -20,23 +19,25 @@ __all__ = ["CacheOption", "CountDisplay", "JobsOption", "JsonOption", "Screen", 
 GROUP = "ufsim.commands"
 # Commands of packages that are not there by themselves, by the extra of ufsim that brings them.
 EXTRAS = {"reproduce": "papers"}
-# Such a command takes whatever is typed behind it.
-ANYTHING = {"ignore_unknown_options": True}
 
 
 def add_to(app: typer.Typer) -> None:
-    """Adds every command of other packages; one that is not installed says how to get it."""
-    installed = {entry.name: entry.load() for entry in entry_points(group=GROUP)}
-    for name, command in installed.items():
-        app.command(name)(command)
+    """Adds every command of other packages; one that is not there, or is broken, says so when it is called."""
+    installed = entry_points(group=GROUP)
+    for entry in installed:
+        try:
+            app.command(entry.name)(entry.load())
+        except ImportError as error:
+            _refuse(app, entry.name, "Cannot be loaded.", f"'{entry.name}' cannot be loaded: {error}")
     for name, extra in EXTRAS.items():
-        if name not in installed:
-            told = f"Not installed: it comes with the extra {extra} of ufsim."
-            app.command(name, help=told, context_settings=ANYTHING)(_missing(name, extra))
+        if name not in installed.names:
+            told = f"'{name}' is not installed; pip install 'ufsim[{extra}]' brings it"
+            _refuse(app, name, f"Not installed: it comes with the extra {extra} of ufsim.", told)
 
 
-def _missing(name: str, extra: str) -> Callable[..., None]:
-    def command(arguments: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:
-        raise UsageError(f"'{name}' is not installed; pip install 'ufsim[{extra}]' brings it")
+def _refuse(app: typer.Typer, name: str, about: str, told: str) -> None:
+    """Adds a command that fails with this message, whatever is typed behind it."""
 
-    return command
+    @app.command(name, help=about, context_settings={"ignore_unknown_options": True})
+    def _command(_arguments: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:
+        raise UsageError(told)
