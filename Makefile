@@ -89,10 +89,10 @@ check-python: install
 example:
 	CARGO_TARGET_DIR=$(CURDIR)/target cargo test --locked --manifest-path examples/no-bitmap/Cargo.toml
 
-quick: .venv/.packages
+quick: .venv/.packages .venv/.papers
 	$(BIN)/python scripts/quick.py $(if $(BASE),--base $(BASE))
 
-install: .venv/.extension
+install: .venv/.extension .venv/.papers
 
 # Pages, tables, drawings and the notebook are made anew from the sources: scripts/site_hook.py. (With --quiet mkdocs
 # would count no warning.)
@@ -176,7 +176,11 @@ clean:
 	@touch $@
 
 # Editable: a change of a Python source needs no build.
-.venv/.extension: .venv/.packages $(RUST_SOURCES) papers/pyproject.toml
+.venv/.extension: .venv/.packages $(RUST_SOURCES)
 	PIP_QUIET=1 $(BIN)/maturin develop --release
+	@touch $@
+
+# The package of the papers, editable, too.
+.venv/.papers: .venv/.packages papers/pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable papers
 	@touch $@
