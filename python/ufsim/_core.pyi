@@ -259,12 +259,5 @@ def trace_to_scenario(spec_json: str, out: str | PathLike[str]) -> str:
     The JSON object that it returns says what is in them.
     """
 
-def map_plus_examples() -> str:
-    """The worked examples of MAP+ (Table I, Fig. 6, Table II) through the real schedulers, as a JSON list.
-
-    Each has `name`, `scheduler`, `sequence`, `prioritised`, `map_reads`; by request, in cycles, `access`, `waiting` and
-    `latency`; `mean_waiting` and `mean_latency`.
-    """
-
 def fio_json(result_json: str) -> str:
     """A result in the form of `fio --output-format=json`."""

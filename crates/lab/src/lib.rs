@@ -29,7 +29,6 @@ mod duration;
 mod energy;
 mod engine;
 mod error;
-pub mod examples;
 mod fio_json;
 mod kind;
 mod log_columns;

@@ -342,12 +342,6 @@ fn is_inline_job(text: &str) -> bool {
     lab::is_inline_job(text)
 }
 
-/// The worked examples of MAP+ under the schedulers that it compares, as JSON.
-#[pyfunction]
-fn map_plus_examples() -> PyResult<String> {
-    serde_json::to_string(&lab::examples::map_plus()).map_err(config_error)
-}
-
 /// Names and meanings of what is declared, for the documentation: see `lab::declared`.
 #[pyfunction]
 fn declared() -> String {
@@ -450,6 +444,5 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_convert, module)?)?;
     module.add_function(wrap_pyfunction!(trace_join, module)?)?;
     module.add_function(wrap_pyfunction!(trace_to_scenario, module)?)?;
-    module.add_function(wrap_pyfunction!(map_plus_examples, module)?)?;
     module.add_function(wrap_pyfunction!(fio_json, module)?)
 }
