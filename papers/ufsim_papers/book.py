@@ -1,14 +1,14 @@
 """Makes a book: runs what the figures need, each run once, and lets every figure draw and measure its share."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 import ufsim
 from ufsim import RunStore, StateCache, outputs
@@ -16,9 +16,6 @@ from ufsim_papers.claims import Outcome, Place, Sample, load_claims, numbered, o
 from ufsim_papers.figure import Drawn, Figure, Missing, Point, Run, Setting
 from ufsim_papers.measuring import Means, Progress, key, measured
 from ufsim_papers.registry import select
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # The columns of points, by their keys.
 Rows = dict[str, dict[str, Any]]
@@ -160,8 +157,6 @@ def _with(plan: Plan, more: Sequence[Run | Point], seed: int) -> Plan:
 
 def _frame(points: Sequence[Run | Point], rows: Rows) -> pd.DataFrame:
     """What points have given: a row for each, the labels first."""
-    import pandas as pd
-
     return pd.DataFrame([{**point.labels, **rows[key(point)]} for point in points])
 
 

@@ -6,8 +6,6 @@ or with its median only; a *miss* if it is in it under none, or if there is noth
 is *not yet* judged: readings that can still change the verdict are not measured, or with too few seeds.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What the drawings of several figures have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

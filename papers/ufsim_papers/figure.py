@@ -1,22 +1,18 @@
 """A figure: what is run for it, how it is drawn, and which claims it measures."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import pandas as pd
+from matplotlib.figure import Figure as Drawing
 
 from ufsim import Result, Spec
+from ufsim_papers.claims import Measured, Sample
 from ufsim_papers.folders import FOLDERS, TRACES
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure as Drawing
-
-    from ufsim_papers.claims import Measured, Sample
 
 Label = str | int | float
 # What a key of a profile is set to, and how a trace is replayed, as `ufsim.RunOptions` has them.

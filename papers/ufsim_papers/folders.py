@@ -1,7 +1,5 @@
 """The folders of the papers: jobs, claims and what was measured of them. What traces they need, and whose these are."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template

@@ -7,8 +7,6 @@ please would be chosen by their result; and looks are few, since the more there 
 chance. What the verdict is when the bound comes first, `claims.py` says as ever.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 from ufsim_papers.claims import Band, Measured, load_claims

@@ -1,19 +1,16 @@
 """HPB, "Improving Flash Storage Performance by Caching Address Mapping Table in Host Memory" (HotStorage 2017)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure as Drawing
 
 from ufsim import Spec
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
 from ufsim_papers.figure import Label, Run, Setting, figure
 from ufsim_papers.folders import job
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure as Drawing
 
 SCHEMES = ("ufs", "hpb")
 THREADS = (1, 2, 4, 8, 16)

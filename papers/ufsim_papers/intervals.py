@@ -7,8 +7,6 @@ on the narrowest pair is taken that gives 95%. Five values can not give more wit
 an interval covers always stands beside it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

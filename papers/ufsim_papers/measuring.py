@@ -4,8 +4,6 @@ A result is kept under the name of its inputs: options of the run and contents o
 it hangs on. So figures that share a run share its result, whatever order they are made in.
 """
 
-from __future__ import annotations
-
 import inspect
 import threading
 from collections.abc import Callable, Iterable

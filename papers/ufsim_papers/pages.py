@@ -3,8 +3,6 @@
 `docs` of the project puts it in where a page has a comment such as `claims hp-ufs`: `NAMED` says what there can be.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ufsim_papers import mechanisms, scorecard

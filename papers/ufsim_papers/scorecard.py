@@ -8,8 +8,6 @@ A `scorecard.json` in a folder has the values of all seeds, or the interval of p
 follows from these and the claims: medians, intervals and verdicts (`claims`).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from dataclasses import dataclass
@@ -61,7 +59,7 @@ class Scorecard:
                     samples += [sample for part in reading for sample in samples_of(name, at, part, entry["seed"])]
         return outcomes(samples, missing)
 
-    def of(self, paper: str) -> Scorecard:
+    def of(self, paper: str) -> "Scorecard":
         """The part of a paper."""
         own = {claim.id for claim in load_claims() if claim.paper == paper}
         claims = {name: entry for name, entry in self.claims.items() if name in own}

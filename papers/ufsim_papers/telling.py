@@ -1,7 +1,5 @@
 """Claims in HTML, for the report and for pages of the documentation: what was measured, the verdict, the reasons."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

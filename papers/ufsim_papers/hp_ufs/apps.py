@@ -4,14 +4,15 @@ Five are replayed from the authors' traces, and the paper's claims are judged by
 from descriptions (`jobs/f9-*.toml`), unless their traces are there, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
 
 from ufsim import Spec
 from ufsim_papers import draw
@@ -20,11 +21,6 @@ from ufsim_papers.figure import Replay, Run, Setting, figure
 from ufsim_papers.folders import job
 from ufsim_papers.hp_ufs import hpb
 from ufsim_papers.hp_ufs.writes import CACHE, OF_PAPER, SCHEMES
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 # Name of the trace, name in the paper's figures. Writes prevail in all but Genshin Impact. The claims are about these.
 APPS = {
@@ -179,8 +175,6 @@ def _sources_below(axes: Axes, sources: Sequence[str], width: int = 1) -> None:
 
 def _means(table: pd.DataFrame, frame: pd.DataFrame, state: str) -> pd.DataFrame:
     """Geometric means: of the apps of the claims, and of all workloads of the paper where all of them were run."""
-    import pandas as pd
-
     judged = speed(of_claims(frame), state)
     rows = {("geometric means", f"claims\n({len(judged)})"): judged}
     ours = table[table.index.get_level_values(0) != ELSEWHERE]
@@ -190,8 +184,6 @@ def _means(table: pd.DataFrame, frame: pd.DataFrame, state: str) -> pd.DataFrame
 
 
 def _f9_draw(frame: pd.DataFrame) -> Drawing:
-    import pandas as pd
-
     present = states(frame)
     figure, panels = draw.canvas(rows=len(present), width=12.5, height=3.8)
     for axes, state in zip(panels, present, strict=True):
@@ -217,8 +209,6 @@ def _f9_draw(frame: pd.DataFrame) -> Drawing:
 
 
 def _f9_measure(frame: pd.DataFrame) -> list[Measured]:
-    import pandas as pd
-
     frame = of_claims(frame)
     measured = []
     gaps: dict[str, pd.Series] = {}
@@ -271,8 +261,6 @@ F9 = figure("hp-ufs/f9", runs=_runs, judged=_judged, draw=_f9_draw, measure=_f9_
 
 
 def _f10_draw(frame: pd.DataFrame) -> Drawing:
-    import pandas as pd
-
     present = states(frame)
     figure, panels = draw.canvas(rows=len(present), width=12.5, height=4.0)
     for axes, state in zip(panels, present, strict=True):

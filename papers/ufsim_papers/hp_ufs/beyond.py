@@ -1,18 +1,13 @@
 """Beyond HP-UFS's paper: DFTL and its kin, other firmware for a device without DRAM, with as much SRAM for mappings."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pandas as pd
+from matplotlib.figure import Figure as Drawing
 
 from ufsim import Spec
 from ufsim_papers import draw
 from ufsim_papers.figure import Run, Setting, figure
 from ufsim_papers.hp_ufs.apps import APPS
 from ufsim_papers.hp_ufs.writes import CACHE, write_spec
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure as Drawing
 
 SCHEMES = ("ufs", "dftl", "cdftl", "tpftl", "sftl", "hp-ufs", "ideal")
 RANGES = (1, 4, 16)

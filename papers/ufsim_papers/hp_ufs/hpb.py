@@ -1,7 +1,5 @@
 """HPB as the HP-UFS paper compares with it, which is not in all what HPB's own paper describes."""
 
-from __future__ import annotations
-
 from ufsim_papers.figure import Value
 
 SETTINGS: dict[str, Value] = {

@@ -1,17 +1,13 @@
 """HP-UFS against HPB as the paper's authors built it, and against the strongest HPB that was found in the same SRAM."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure as Drawing
 
 from ufsim_papers import draw
 from ufsim_papers.figure import Run, Setting, figure
 from ufsim_papers.hp_ufs import apps, sqlite, writes
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure as Drawing
 
 OPPONENTS = {"hpb": "over HPB", "hpb-tuned": "over HPB tuned"}
 SCHEMES = (*OPPONENTS, "hp-ufs")
@@ -43,8 +39,6 @@ def gains(frame: pd.DataFrame) -> pd.DataFrame:
 
     Throughput is higher by so much; latency (INSERT) is lower by so much.
     """
-    import pandas as pd
-
     rows: dict[str, dict[str, float]] = {}
     for load, part in frame[frame["experiment"] == "writes"].groupby("load", sort=False):
         rows[f"random writes over {load} GiB (Fig. 6)"] = _higher(part.set_index("scheme")["throughput_mib_per_s"])

@@ -1,19 +1,16 @@
 """HP-UFS, Fig. 11: recovery after a power cut."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
 
 from ufsim import recovery, worst_recovery
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
 from ufsim_papers.figure import Point, Setting, cell, figure
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 SEGMENTS = (1024, 2048, 4096, 8192, 16384, 32768)
 PAGES = (4096, 8192, 16384, 32768)

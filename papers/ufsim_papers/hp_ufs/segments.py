@@ -1,9 +1,10 @@
 """Beyond the paper: L2P segments written to flash in parts, after MSFTL, under the experiments of HP-UFS."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
 
 from ufsim import Spec, recovery
 from ufsim_papers import draw
@@ -12,11 +13,6 @@ from ufsim_papers.folders import job
 from ufsim_papers.hp_ufs import hpb
 from ufsim_papers.hp_ufs.recovery import PARTS
 from ufsim_papers.hp_ufs.writes import CACHE, ITERATIONS
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 SCHEMES = ("ufs", "hpb", "hp-ufs")
 # HPB writes as UFS does: its device need not be aged for this.

@@ -1,11 +1,11 @@
 """HP-UFS (MSST 2024): SQLite, the library itself, with and without GC."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure as Drawing
 
 from ufsim import Spec
 from ufsim_papers import draw
@@ -15,10 +15,6 @@ from ufsim_papers.folders import job
 from ufsim_papers.hp_ufs import hpb
 from ufsim_papers.hp_ufs.apps import STATES, states
 from ufsim_papers.hp_ufs.writes import CACHE, SCHEMES
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure as Drawing
 
 # Why the tail without GC is cut by more than the paper says; shown only beside a miss.
 TAIL_MISS = (

@@ -2,13 +2,13 @@
 micro-benchmarks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure as Drawing
 
 from ufsim import Spec
 from ufsim.plots import scheme_colours
@@ -17,10 +17,6 @@ from ufsim_papers.claims import Measured
 from ufsim_papers.figure import Run, Setting, Value, cell, figure
 from ufsim_papers.folders import job
 from ufsim_papers.hp_ufs import hpb
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure as Drawing
 
 # What the paper compares, by which the claims are judged.
 OF_PAPER = ("ufs", "hpb", "hp-ufs", "ideal")

@@ -1,20 +1,17 @@
 """HPBvalve (FAST 2023), Fig. 4: the addresses that apps read when they are launched and used for a while."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure as Drawing
 
 from ufsim import phone
 from ufsim_papers import draw
 from ufsim_papers.figure import Point, Setting, figure
 from ufsim_papers.folders import job
 from ufsim_papers.hpbvalve.runs import PROFILE
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure as Drawing
 
 # The apps of Table 1, of which the paper shows more elsewhere, too (Fig. 14).
 APPS = ("AP", "CR", "UB", "IG")

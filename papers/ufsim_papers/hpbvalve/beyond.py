@@ -1,17 +1,12 @@
 """Beyond HPBvalve's paper: its policy on HP-UFS's cache, beside either of them alone, on the same phone."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pandas as pd
+from matplotlib.figure import Figure as Drawing
 
 from ufsim.plots import scheme_colours
 from ufsim_papers import draw
 from ufsim_papers.figure import Point, Setting, figure
 from ufsim_papers.hpbvalve.runs import by_app, expanded, killed, points, uses
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure as Drawing
 
 SCHEMES = ("hpbvalve", "hp-ufs", "hpbvalve-hp-ufs", "ideal")
 
@@ -22,8 +17,6 @@ def _runs(setting: Setting) -> list[Point]:
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
     """By scheme: mean launch in ms, misses in per cent of the foreground's reads, most memory, apps killed."""
-    import pandas as pd
-
     table, kills, samples = uses(frame), killed(frame), expanded(frame, "timeline")
     order = list(frame["scheme"])
     sums = table.groupby("scheme")[["reads", "map"]].sum()

@@ -3,11 +3,11 @@
 Kills of apps that the user has opened are few in a sequence, so as many sequences are drawn as its claims ask for.
 """
 
-from __future__ import annotations
-
 import json
 from functools import lru_cache
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure as Drawing
 
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
@@ -29,10 +29,6 @@ from ufsim_papers.hpbvalve.runs import (
     with_sign,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure as Drawing
-
 SCHEMES = ("ufs", "foam", RESERVED, "hpbvalve")
 # Most sequences that are drawn for Fig. 16, as a bound of the time it takes.
 MOST_SEQUENCES = 60
@@ -53,8 +49,6 @@ def reads_over_ufs(frame: pd.DataFrame) -> pd.DataFrame:
 
 def reads(frame: pd.DataFrame) -> pd.DataFrame:
     """Reads of apps in the foreground: a row for each app, a column for each scheme."""
-    import pandas as pd
-
     runs = kept(frame)
     by_run = pd.DataFrame([reads_by_app(text) for text in runs["uses"]], columns=list(APPS)).fillna(0)
     return by_run.groupby(runs["scheme"].to_numpy()).sum().T

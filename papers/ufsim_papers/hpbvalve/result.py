@@ -1,8 +1,7 @@
 """HPBvalve (FAST 2023), Sec. 6: launches, loading, misses, hits and memory (Figs. 13 to 15, 17), profile lists."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pandas as pd
+from matplotlib.figure import Figure as Drawing
 
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
@@ -28,10 +27,6 @@ from ufsim_papers.hpbvalve.runs import (
     uses,
 )
 from ufsim_papers.hpbvalve.study import tenths_by_scheme
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure as Drawing
 
 MIB = 1 << 20
 NO_PENALTY = "misses cost UFS+HPB nothing, so that there is nothing to remove"

@@ -5,27 +5,22 @@ Every figure comes from the same scenario, nine apps in an order of chance, on t
 size of HPB; its uses, kills and samples over time stand as JSON in its row.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
 
 from ufsim import Study, phone
 from ufsim.plots import scheme_colours
 from ufsim_papers import draw
+from ufsim_papers.claims import Measured
 from ufsim_papers.figure import Point, Setting
 from ufsim_papers.folders import job
 from ufsim_papers.intervals import jackknife
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import pandas as pd
-    from matplotlib.axes import Axes
-
-    from ufsim_papers.claims import Measured
 
 PROFILE = "hpbvalve"
 APPS = ("AP", "CR", "GI", "FB", "IG", "TW", "AB", "FBM", "UB")
@@ -179,8 +174,6 @@ def pooled(measure: Callable[[pd.DataFrame], list[Measured]]) -> Callable[[pd.Da
 
 def expanded(frame: pd.DataFrame, column: str) -> pd.DataFrame:
     """The uses, kills or samples of all runs that are kept, with scheme and size of each."""
-    import pandas as pd
-
     parts = [
         table_of(run[column]).assign(scheme=run["scheme"], memory_mib=run["memory_mib"], seed=run["seed"])
         for _, run in kept(frame).iterrows()
@@ -203,8 +196,6 @@ def killed(frame: pd.DataFrame) -> pd.DataFrame:
 @lru_cache(maxsize=2048)
 def table_of(text: str) -> pd.DataFrame:
     """Rows that stand as JSON in a cell of a frame. The same ones are asked for again and again."""
-    import pandas as pd
-
     return pd.DataFrame(json.loads(text))
 
 

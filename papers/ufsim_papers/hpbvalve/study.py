@@ -3,9 +3,10 @@
 What these figures call HPB is measured with both policies that it may mean: `runs.HPB_POLICIES`.
 """
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
+import pandas as pd
+from matplotlib.figure import Figure as Drawing
 
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
@@ -27,10 +28,6 @@ from ufsim_papers.hpbvalve.runs import (
     pooled,
     uses,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure as Drawing
 
 SIZES = (16, 64, 256, 512, 1024)
 # For the size of HPB it matters as well whether the memory is taken from boot on.
@@ -141,8 +138,6 @@ def _f5_runs(setting: Setting) -> list[Point]:
 
 def tenths(table: pd.DataFrame) -> pd.DataFrame:
     """L2P misses by tenth of a use: a row for each app."""
-    import pandas as pd
-
     names = [f"map_tenth_{tenth}" for tenth in range(1, 11)]
     sums = {app: own[names].sum().tolist() for app, own in table.groupby("app")}
     return pd.DataFrame(sums).T.reindex([app for app in APPS if app in sums])

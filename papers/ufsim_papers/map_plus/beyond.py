@@ -1,8 +1,7 @@
 """Beyond the paper: MAP+ above boosters, on the UFS device of HP-UFS, and above other mapping caches, on its eMMC."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pandas as pd
+from matplotlib.figure import Figure as Drawing
 
 from ufsim import Spec
 from ufsim_papers import draw
@@ -10,10 +9,6 @@ from ufsim_papers.figure import Replay, Run, Setting, figure
 from ufsim_papers.hp_ufs.apps import APPS
 from ufsim_papers.hp_ufs.writes import CACHE
 from ufsim_papers.map_plus.loads import by_load, loads, miss_ratio, spec
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure as Drawing
 
 SCHEMES = ("ufs", "hpb", "hp-ufs")
 REPLAYS: tuple[tuple[str, Replay], ...] = (("at recorded times", "timed"), ("128 requests outstanding", "closed"))

@@ -1,24 +1,20 @@
 """MAP+ (TCAD 2018): the worked examples, Tables I and II and Fig. 6, as the driver and its schedulers do them."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
 
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
 from ufsim_papers.figure import Point, Setting, figure
 from ufsim_papers.folders import FOLDERS
 from ufsim_papers.map_plus.loads import PAPER_NAMES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 HITS = (5, 8, 9, 10, 11, 12)
 # Table I: sequence and prioritised requests.

@@ -1,14 +1,15 @@
 """MAP+, "An I/O Scheduling Strategy for Embedded Flash Storage Devices With Mapping Cache" (TCAD 2018): the traces, and
 the figures that show why mapping misses matter (Figs. 2, 3)."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
 
 import ufsim
 from ufsim import Spec, StateCache, trace_info, trace_join
@@ -16,11 +17,6 @@ from ufsim_papers import draw
 from ufsim_papers.claims import Measured
 from ufsim_papers.figure import Label, Point, Run, Setting, Value, figure
 from ufsim_papers.folders import job
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """MAP+ (TCAD 2018): the schedulers on the traces, Figs. 8 to 11 and 14."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pandas as pd
+from matplotlib.figure import Figure as Drawing
 
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
@@ -19,10 +18,6 @@ from ufsim_papers.map_plus.loads import (
     miss_ratio,
     spec,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure as Drawing
 
 KNOWLEDGE = ("full", "lru", "poll")
 KNOWN_BY = {"full": "full awareness", "lru": "LRU of the host", "poll": "query every 1000 requests"}
@@ -111,8 +106,6 @@ def drawn(frame: pd.DataFrame) -> pd.DataFrame:
 
 def by_reading(frame: pd.DataFrame) -> list[pd.DataFrame]:
     """The runs of each reading, requests in whole pages and as recorded, on all traces."""
-    import pandas as pd
-
     recorded = frame[frame["requests"] == RECORDED]
     alike = drawn(frame)
     alike = alike[~alike["trace"].isin(recorded["trace"]) & alike["scheduler"].isin(SCHEDULERS)]

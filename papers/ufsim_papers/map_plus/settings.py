@@ -1,20 +1,15 @@
 """MAP+ (TCAD 2018): deadlines, cache sizes and queue lengths, Figs. 12 and 13."""
 
-from __future__ import annotations
+from collections.abc import Sequence
 
-from typing import TYPE_CHECKING
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
 
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
 from ufsim_papers.figure import Run, Setting, figure
 from ufsim_papers.map_plus.loads import LOADS, by_load, listed, loads, spec, unqueued
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 DEADLINES = (0, 5, 10, 20, 50, 100)
 SIZES = (4, 8, 16, 32, 64, 128)

@@ -1,13 +1,14 @@
 """MSFTL with smartphone traces: update ratios (Fig. 2), data written (Fig. 5) and response times (Fig. 6)."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
 
 from ufsim import Spec, StateCache, outputs, trace_convert
 from ufsim_papers import draw
@@ -30,11 +31,6 @@ from ufsim_papers.msftl.writes import (
     spec,
     stacks,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 PIXEL4 = "pixel4-hpufs"
 PIXEL6 = "pixel6a-technion"

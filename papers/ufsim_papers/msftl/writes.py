@@ -1,21 +1,17 @@
 """MSFTL, "Exploiting Exclusive Higher Resolution to Enhance Response Time of Embedded Flash Storage" (2020): directory
 sizes (Sec. 3.3), sequential writes (Sec. 4.2) and random ones (Fig. 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
 
 from ufsim import Spec
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
 from ufsim_papers.figure import Run, Setting, Value, cell, figure
 from ufsim_papers.folders import job
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 BASE, MINI, TWO, ONE = "Base-DFTL", "mini-page", "MSFTL-2KiB", "MSFTL-1KiB"
 # By the paper's name: scheme and settings.
@@ -63,8 +59,6 @@ def cut(value: float, base: float) -> float:
 
 def amounts(frame: pd.DataFrame) -> pd.DataFrame:
     """GiB written by kind: a row for each row of `frame`."""
-    import pandas as pd
-
     gib = UNIT_MIB / 1024
     user = frame["device_data_units_programmed"] + frame["device_padding_units"]
     kinds = {USER: user * gib, GC: frame["device_gc_units_programmed"] * gib, MAP: mappings(frame) * gib}
@@ -131,8 +125,6 @@ def _seq_runs(setting: Setting) -> list[Run]:
 
 def sequential(frame: pd.DataFrame) -> pd.DataFrame:
     """MiB of page mappings, of their directory, and of both."""
-    import pandas as pd
-
     by_ftl = frame.set_index("ftl")
     table = pd.DataFrame({MAP: by_ftl["device_pmt_flush_units"] * UNIT_MIB})
     table["directory"] = by_ftl["device_pmt_directory_units"] * UNIT_MIB

@@ -1,21 +1,18 @@
 """The papers' questions asked anew on a phone whose host takes time and whose link sleeps (profile `pixel4`)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
 
 from ufsim import Spec, describe_profile, profile_keys
 from ufsim_papers import draw
 from ufsim_papers.figure import Run, Setting, figure
 from ufsim_papers.hp_ufs import hpb
 from ufsim_papers.hp_ufs.apps import APPS
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 PROFILE = "pixel4"
 FLASH, HOST, PHONE = "flash alone", "and the host's time", "and sleep: the phone"
@@ -95,8 +92,6 @@ def _runs(setting: Setting) -> list[Run]:
 def gains(frame: pd.DataFrame, column: str) -> pd.DataFrame:
     """By how many per cent each scheme lowers a value, all applications together: a row for each question, a column for
     each condition. The value is a mean latency; applications count by their requests."""
-    import pandas as pd
-
     counted = frame.assign(total=frame[column] * frame[column.replace("_mean_ns", "_count")].astype(float))
     table = counted.groupby(["scheme", "scheduler", "condition"])["total"].sum()
     rows = {

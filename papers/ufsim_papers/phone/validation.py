@@ -1,22 +1,19 @@
 """How well profile `pixel4` predicts an application that it was not fitted to."""
 
-from __future__ import annotations
-
 import json
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
 
 import ufsim
 from ufsim_papers import draw
 from ufsim_papers.figure import Point, Setting, figure
 from ufsim_papers.folders import FOLDERS
 from ufsim_papers.hp_ufs.apps import APPS
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 SEEDS = 5
 # Statistics of a score, how a panel calls them, and what divides their values.
