@@ -61,7 +61,7 @@ def log(
     record: Record = None,
 ) -> None:
     """What a log of requests costs. Wants a quiet machine with two processors: a thread writes the file."""
-    from tools.bench.log import measure_log
+    from tools.bench.logs import measure_log
 
     measure_log(pairs, long, record)
 
@@ -69,7 +69,7 @@ def log(
 @app.command()
 def sweep(turns: Annotated[int, typer.Option()] = 2, record: Record = None) -> None:
     """How much faster a sweep is on two processors. Wants a quiet machine that has them."""
-    from tools.bench.sweep import measure_sweep
+    from tools.bench.sweeps import measure_sweep
 
     measure_sweep(turns, record)
 
@@ -86,6 +86,6 @@ def live(
 
     Needs fio, nbdkit and a quiet machine.
     """
-    from tools.bench.live import measure_live
+    from tools.bench.devices import measure_live
 
     measure_live(figures or [], turns, record)

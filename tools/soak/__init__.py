@@ -50,6 +50,6 @@ def device(
     flushes: Annotated[bool, typer.Option(help="without flushes this has to end with 1")] = True,
 ) -> None:
     """fio on a live device with power cuts and kills of its server; ends with 1 at the first wrong block."""
-    from tools.soak.device import soak_device
+    from tools.soak.devices import soak_device
 
     soak_device(scheme, profile, area, minutes, cuts, kills, flushes=flushes)
