@@ -7,8 +7,7 @@ use std::path::Path;
 use host::BoosterKind;
 use units::SimTime;
 use workload::fio::JobFile;
-use workload::report::columns::Column;
-use workload::report::phone::ReadLog;
+use workload::report::phone::LoggedRead;
 use workload::{Fault, Footprint, Source};
 
 use crate::aged::{Aged, Header};
@@ -20,8 +19,9 @@ use crate::observe::{SeriesTo, TimelineTo, Wanted};
 use crate::open::{Beneath, JobText, Workload, kind_of, open};
 use crate::options::{Settled, Setup, Spec};
 use crate::progress::{OnProgress, Wall, throttled};
+use crate::records::LogPart;
 use crate::report::{Context, Start, report};
-use crate::request_log::{Keep, LoggedRequests, Sink};
+use crate::request_log::Logging;
 use crate::result::{RunResult, Verified};
 use crate::run::{Stop, System};
 use crate::spec::Machine;
@@ -90,14 +90,14 @@ pub fn simulate_phone(spec: &Spec, keep_reads: bool, progress: &mut OnProgress) 
 }
 
 /// What a run gives.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Ran {
     /// The report.
     pub result: RunResult,
-    /// The log of reads, if the workload was asked to keep one and can.
-    pub reads: Option<ReadLog>,
-    /// The log of requests, if one was wanted, with times from the beginning of the workload on.
-    pub requests: Option<RequestTable>,
+    /// All reads in the order of completion, if the workload was asked to keep them and can.
+    pub reads: Option<Vec<LoggedRead>>,
+    /// The log of requests, if one was to be kept, with times from the beginning of the workload on.
+    pub requests: Option<LogPart>,
 }
 
 /// What is wanted of a run beside its result. It changes nothing in the run.
@@ -116,36 +116,6 @@ impl Observe {
     pub fn logging(log: Logging) -> Observe {
         Observe { log: Some(log), ..Observe::default() }
     }
-}
-
-/// The log of requests that is wanted of a run.
-pub enum Logging {
-    /// Of the first so many, at the end.
-    First(usize),
-    /// Of all, in pieces of so many (at least one), as it goes: a run of any length needs no more memory for the log
-    /// than some pieces.
-    Pieces(usize, Sink),
-}
-
-impl Logging {
-    /// The same for the run loop, with times from `start` on.
-    fn keep(self, start: SimTime) -> Keep {
-        match self {
-            Logging::First(most) => Keep::First(most),
-            Logging::Pieces(length, sink) => Keep::Pieces { length: length.max(1), start, sink },
-        }
-    }
-}
-
-/// A log of requests in columns.
-#[derive(Clone, PartialEq, Debug)]
-pub struct RequestTable {
-    /// A row for each request, in the order of completion.
-    pub columns: Vec<Column>,
-    /// Names of processes, indexed by the column `process`.
-    pub processes: Vec<String>,
-    /// Requests that completed after the log was full.
-    pub left_out: u64,
 }
 
 /// Ages the device of a spec and switches it off. The spec's `workload` is not looked at, and conditions are those of
@@ -218,7 +188,7 @@ impl Run<'_> {
             }
             Err(stop) => return Err(with_place(self.bug(&stop.to_string()), &system)),
         };
-        let requests = at_the_end.then(|| table(system.take_log(), start.at, source.processes()));
+        let requests = at_the_end.then(|| system.take_log(source.processes()));
         let observers = system.take_observers();
         let (measure, after) = system.outcome();
         if measure.submitted != measure.completed {
@@ -333,7 +303,7 @@ impl Run<'_> {
         };
         let Observe { log, timeline, series } = observe;
         if let Some(log) = log {
-            system.log_requests(log.keep(start.at));
+            system.log_requests(log, start.at);
         }
         system.observe(Wanted { timeline, series });
         system.run(source, &mut throttled("run", &self.wall, progress))?;
@@ -374,10 +344,6 @@ impl Run<'_> {
         let Workload { replay, depth, folded, merged, .. } = *workload;
         Ok(Setup::of(&Settled { spec, parts, overrides, replay, depth, folded, merged, age, aged_with }))
     }
-}
-
-fn table(logged: LoggedRequests, start: SimTime, processes: &[String]) -> RequestTable {
-    RequestTable { columns: logged.columns(start), processes: processes.to_vec(), left_out: logged.left_out }
 }
 
 /// The fio job that ages a device, and its whole text, with the variables and files that it names.

@@ -1,8 +1,8 @@
 //! A log of requests, kept when somebody wants it: who asked for what, when, for how long, what the traced device took
 //! for it, where the time went, and where the mapping of a read came from.
 //!
-//! The log is kept in memory up to a number of requests, or handed over in pieces as it grows, so that a run of any
-//! length needs no more memory for it than one piece.
+//! The log is kept in memory up to a number of requests, or handed over in parts as it grows, so that a run of any
+//! length needs no more memory for it than some parts.
 //!
 //! Neither driver nor device tell each other where a mapping came from. The laboratory asks both of them, by tag, when
 //! a response arrives at the host. Requests under way are remembered here and not in the run loop's own table, so that
@@ -10,16 +10,13 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::mpsc::{Receiver, Sender, channel};
 
 use device::{Mark, Translation};
 use host::HostMapping;
 use units::SimTime;
-use workload::report::columns::Column;
 use workload::{Issued, ReadOutcome, Ticket, WorkRequest};
 
-use crate::log_columns::log_columns;
-use crate::records::{Records, RequestRecord};
+use crate::records::{LogPart, Records};
 use crate::requests::Slot;
 use crate::stages::{Path, Stage};
 
@@ -32,89 +29,23 @@ pub(crate) fn outcome(host: HostMapping, device: Translation) -> ReadOutcome {
     }
 }
 
-/// Requests that have completed, in the order of their completion.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct LoggedRequests {
-    /// The first of them, as many as the log has room for.
-    pub records: Vec<RequestRecord>,
-    /// Requests that completed after it was full.
-    pub left_out: u64,
-}
-
-impl LoggedRequests {
-    /// A row for each request, with times in nanoseconds from `start` on.
-    pub fn columns(&self, start: SimTime) -> Vec<Column> {
-        let mut records = Records::default();
-        self.records.iter().for_each(|record| records.add(record));
-        log_columns(&records, start)
-    }
-}
-
-/// A part of a log that has been handed over.
-///
-/// Whoever has it makes a part of a file of it ([`LogFile`](crate::LogFile)), perhaps in a thread of its own. When it
-/// is dropped, its memory goes back to the log.
-#[derive(Debug)]
-pub struct Piece {
-    records: Records,
-    start: SimTime,
-    back: Sender<Records>,
-}
-
-impl Piece {
-    /// Number of requests.
-    #[expect(clippy::len_without_is_empty, reason = "no piece is empty")]
-    pub fn len(&self) -> usize {
-        self.records.len()
-    }
-
-    pub(crate) fn records(&self) -> &Records {
-        &self.records
-    }
-
-    /// From when on its times count.
-    pub(crate) fn start(&self) -> SimTime {
-        self.start
-    }
-
-    /// Its requests, in the order of their completion.
-    pub fn requests(&self) -> impl Iterator<Item = RequestRecord> {
-        self.records.iter()
-    }
-}
-
-impl Drop for Piece {
-    fn drop(&mut self) {
-        let mut records = std::mem::take(&mut self.records);
-        records.clear();
-        // The run may be over; then nobody needs it.
-        let _ = self.back.send(records);
-    }
-}
-
-/// Takes over a piece of a log; the texts are the names of processes so far. It may stop the run.
-pub type Sink = Box<dyn FnMut(Piece, &[String]) -> ControlFlow<()> + Send>;
+/// Takes over a part of a log. It may stop the run.
+pub type LogSink = Box<dyn FnMut(LogPart) -> ControlFlow<()> + Send>;
 
 /// What becomes of the requests of a log.
-pub enum Keep {
-    /// The first so many are kept.
+pub enum Logging {
+    /// The first so many are kept to the end.
     First(usize),
-    /// All are handed over, so many at a time.
-    Pieces {
-        /// Requests of a piece; the last one may be shorter.
-        length: usize,
-        /// From when on times count.
-        start: SimTime,
-        /// Who gets them.
-        sink: Sink,
-    },
+    /// All are handed over as the run goes on, in parts of so many (at least one; the last has fewer): a run of any
+    /// length needs no more memory for the log than some parts.
+    Parts(usize, LogSink),
 }
 
-impl fmt::Debug for Keep {
+impl fmt::Debug for Logging {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Keep::First(most) => write!(f, "First({most})"),
-            Keep::Pieces { length, .. } => write!(f, "Pieces({length})"),
+            Logging::First(most) => write!(f, "First({most})"),
+            Logging::Parts(length, _) => write!(f, "Parts({length})"),
         }
     }
 }
@@ -182,26 +113,26 @@ impl Paths {
 /// A log of requests while a run goes on.
 #[derive(Debug)]
 pub(crate) struct RequestLog {
-    keep: Keep,
+    wanted: Logging,
+    /// From when on times count.
+    start: SimTime,
     under_way: Vec<UnderWay>,
     paths: Paths,
     records: Records,
     left_out: u64,
-    /// Memory of pieces that comes back.
-    spare: (Sender<Records>, Receiver<Records>),
     stopped: bool,
 }
 
 impl RequestLog {
-    /// An empty log.
-    pub(crate) fn new(keep: Keep) -> RequestLog {
+    /// An empty log, with times from `start` on.
+    pub(crate) fn new(wanted: Logging, start: SimTime) -> RequestLog {
         RequestLog {
-            keep,
+            wanted,
+            start,
             under_way: Vec::new(),
             paths: Paths::default(),
             records: Records::default(),
             left_out: 0,
-            spare: channel(),
             stopped: false,
         }
     }
@@ -231,7 +162,7 @@ impl RequestLog {
         self.paths.last = None;
         let begin = self.paths.begin;
         let Some(request) = self.under_way[ticket.index()].request.take() else { return };
-        if let Keep::First(most) = self.keep
+        if let Logging::First(most) = self.wanted
             && self.records.len() == most
         {
             self.records.marks.truncate(begin);
@@ -239,8 +170,8 @@ impl RequestLog {
         } else {
             self.records.push(request, slot, self.records.marks.len() - begin, now);
         }
-        if let Keep::Pieces { length, .. } = self.keep
-            && self.records.len() == length
+        if let Logging::Parts(length, _) = self.wanted
+            && self.records.len() >= length
         {
             self.hand_over(processes);
         }
@@ -249,14 +180,12 @@ impl RequestLog {
     /// Hands over what has not been handed over yet, if the log is to be handed over at all.
     #[inline(never)]
     pub(crate) fn hand_over(&mut self, processes: &[String]) {
-        if let Keep::Pieces { sink, start, .. } = &mut self.keep
-            && self.records.len() > 0
-        {
-            self.paths.put_aside(&mut self.under_way, &mut self.records.marks);
-            let (back, spare) = &self.spare;
-            let records = std::mem::replace(&mut self.records, spare.try_recv().unwrap_or_default());
-            let piece = Piece { records, start: *start, back: back.clone() };
-            self.stopped = self.stopped || sink(piece, processes).is_break();
+        if matches!(self.wanted, Logging::Parts(..)) && self.records.len() > 0 {
+            let part = self.take(processes);
+            self.records = part.records.as_large();
+            if let Logging::Parts(_, sink) = &mut self.wanted {
+                self.stopped = self.stopped || sink(part).is_break();
+            }
         }
     }
 
@@ -266,11 +195,10 @@ impl RequestLog {
     }
 
     /// What has been logged so far; the next call gives what comes after.
-    pub(crate) fn take(&mut self) -> LoggedRequests {
+    pub(crate) fn take(&mut self, processes: &[String]) -> LogPart {
         self.paths.put_aside(&mut self.under_way, &mut self.records.marks);
-        let records = self.records.iter().collect();
-        self.records.clear();
-        LoggedRequests { records, left_out: std::mem::take(&mut self.left_out) }
+        let (records, left_out) = (std::mem::take(&mut self.records), std::mem::take(&mut self.left_out));
+        LogPart { records, start: self.start, processes: processes.to_vec(), left_out }
     }
 }
 
@@ -279,6 +207,7 @@ mod tests {
     use workload::WorkOp;
 
     use super::*;
+    use crate::records::LogRow;
     use crate::requests::{self, Requests};
 
     #[test]
@@ -307,7 +236,7 @@ mod tests {
 
     #[test]
     fn paths_that_take_turns_are_told_apart() {
-        let (mut log, mut requests) = (RequestLog::new(Keep::First(2)), Requests::default());
+        let (mut log, mut requests) = (RequestLog::new(Logging::First(2), SimTime::START), Requests::default());
         for (ticket, at) in [(0, 100), (1, 120), (2, 130)] {
             log.entered(&issued(ticket, at), SimTime(at + 5));
             requests.enter(&issued(ticket, at));
@@ -324,15 +253,16 @@ mod tests {
             log.completed(Ticket(ticket), requests.get(Ticket(ticket)), SimTime(at), &[]);
         }
         assert!(log.path(Ticket(0)).is_none(), "it has completed");
-        let LoggedRequests { records, left_out } = log.take();
-        let spent = |record: &RequestRecord| {
+        let part = log.take(&[]);
+        let spent = |record: LogRow| {
             let took = record.stages.iter().enumerate().filter(|(_, time)| time.0 > 0);
             took.map(|(stage, time)| (stage, time.0)).collect::<Vec<_>>()
         };
         let [outside, block, driver, queue, sram, wake] =
             [Stage::Outside, Stage::Block, Stage::Driver, Stage::Queue, Stage::Sram, Stage::Wake].map(|s| s as usize);
-        assert_eq!(spent(&records[0]), [(outside, 5), (driver, 25), (wake, 25)]);
-        assert_eq!(spent(&records[1]), [(outside, 5), (block, 35), (queue, 20), (sram, 10), (wake, 10)]);
-        assert_eq!((records.len(), left_out), (2, 1));
+        let [first, second] = part.rows().map(spent).collect::<Vec<_>>().try_into().expect("room for two");
+        assert_eq!(first, [(outside, 5), (driver, 25), (wake, 25)]);
+        assert_eq!(second, [(outside, 5), (block, 35), (queue, 20), (sram, 10), (wake, 10)]);
+        assert_eq!(part.left_out, 1);
     }
 }

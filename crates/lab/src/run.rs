@@ -36,7 +36,8 @@ use crate::measure::{Measure, Snapshot};
 use crate::memory_plan::MemoryPlan;
 use crate::observe::{Observers, Wanted};
 use crate::oracle::{Oracle, Violation};
-use crate::request_log::{self, Keep, LoggedRequests, RequestLog};
+use crate::records::LogPart;
+use crate::request_log::{self, Logging, RequestLog};
 use crate::requests::{Requests, Slot};
 use crate::stack::{Stack, Turn};
 use crate::stages::{Path, Stage};
@@ -144,11 +145,11 @@ impl System {
         self.memory_due.len()
     }
 
-    /// Keeps a log of requests that are submitted from now on.
-    pub fn log_requests(&mut self, keep: Keep) {
+    /// Keeps a log of requests that are submitted from now on, with times from `start` on.
+    pub fn log_requests(&mut self, wanted: Logging, start: SimTime) {
         self.notes_outcomes = true;
         self.stack.note_passages();
-        self.log = Some(Box::new(RequestLog::new(keep)));
+        self.log = Some(Box::new(RequestLog::new(wanted, start)));
     }
 
     /// Shows the workload that begins now to observers.
@@ -168,7 +169,7 @@ impl System {
         self.observers.take()
     }
 
-    /// Hands over the rest of a log that is handed over in pieces. False if whoever takes it wants no more.
+    /// Hands over the rest of a log that is handed over in parts. False if whoever takes it wants no more.
     pub fn end_log(&mut self, processes: &[String]) -> bool {
         self.log.as_mut().is_none_or(|log| {
             log.hand_over(processes);
@@ -177,8 +178,8 @@ impl System {
     }
 
     /// The log of requests so far; the next call gives what comes after.
-    pub fn take_log(&mut self) -> LoggedRequests {
-        self.log.as_mut().map(|log| log.take()).unwrap_or_default()
+    pub fn take_log(&mut self, processes: &[String]) -> LogPart {
+        self.log.as_mut().map(|log| log.take(processes)).unwrap_or_default()
     }
 
     /// Runs a workload to its end: every request issued and completed.

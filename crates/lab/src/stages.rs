@@ -13,69 +13,62 @@
 
 use device::{Mark, Stay};
 use units::{Nanos, SimTime};
+use workload::column;
+use workload::report::columns::Declared;
 
-/// Declares the stages with their names as columns.
+use crate::records::LogRow;
+
+/// Declares the stages with their names as columns of a log, and what these mean.
 macro_rules! stages {
-    ($($(#[$doc:meta])* $stage:ident = $name:literal,)+) => {
+    ($($stage:ident = $name:literal, $meaning:literal;)+) => {
         /// A stage of a request.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Stage {
-            $($(#[$doc])* $stage,)+
+            $(#[doc = $meaning] $stage,)+
         }
 
         impl Stage {
-            /// Columns of a log, in the order of the stages.
-            pub const COLUMNS: [&str; [$($name),+].len()] = [$(concat!("stage_", $name, "_ns")),+];
+            /// All stages, in order.
+            pub const ALL: [Stage; STAGES] = [$(Stage::$stage),+];
         }
+
+        /// Number of stages.
+        pub const STAGES: usize = [$(Stage::$stage),+].len();
+
+        /// Columns of a log, in the order of the stages.
+        pub(crate) const STAGE_COLUMNS: [Declared<LogRow>; STAGES] = [
+            $(column!($name: u64, "ns", $meaning, |row| row.stages[Stage::$stage as usize].0)),+
+        ];
     };
 }
 stages! {
-    /// It had arrived, and the workload had not handed it in: it waited for neighbours to be merged with, or a place.
-    Outside = "outside",
-    /// The block layer: plugging, merging, processor time, a tag.
-    Block = "block",
-    /// The driver: scheduler, reorder buffer, tags of the link.
-    Driver = "driver",
-    /// The driver had to get the mapping into the host's cache first: a fetch, and what had to leave for it.
-    Fetch = "fetch",
-    /// The command and its data went to the device; the link may have had to wake up.
-    LinkDown = "link_down",
-    /// The firmware thread worked on commands that came before.
-    Queue = "queue",
-    /// A step of GC held the device's front end.
-    Gc = "gc",
-    /// The collection of metadata held it.
-    MetaGc = "meta_gc",
-    /// A map flush held it.
-    MapFlush = "map_flush",
-    /// The mapping was rebuilt after a power cut.
-    Recovery = "recovery",
-    /// There was no room in SRAM, or it was not the write's turn.
-    Sram = "sram",
-    /// A map unit was read from flash, or lookups came before.
-    MapRead = "map_read",
-    /// Their dies had other operations to do: reads of the host,
-    DieHostRead = "die_host_read",
-    /// programs of what the host wrote,
-    DieHostWrite = "die_host_write",
-    /// reads of the mapping,
-    DieMapRead = "die_map_read",
-    /// programs of the mapping,
-    DieMapWrite = "die_map_write",
-    /// operations of GC,
-    DieGc = "die_gc",
-    /// erases.
-    DieErase = "die_erase",
-    /// Its pages were read from flash.
-    FlashRead = "flash_read",
-    /// Its pages, or those that it flushes, were programmed.
-    Program = "program",
-    /// The firmware thread worked on the command.
-    Firmware = "firmware",
-    /// The response and its data came to the host.
-    LinkUp = "link_up",
-    /// The driver had all responses, and the one who asked had not been woken.
-    Wake = "wake",
+    Outside = "stage_outside_ns",
+        "until the workload handed it in: for neighbours to be merged with, or for a place";
+    Block = "stage_block_ns", "in the block layer: plug, merging, processor time, a tag";
+    Driver = "stage_driver_ns", "in the driver: scheduler, reorder buffer, a tag of the link";
+    Fetch = "stage_fetch_ns",
+        "in the driver, until the mapping was in the host's cache: what had to leave for it, and its fetch";
+    LinkDown = "stage_link_down_ns",
+        "until the command and its data were at the device; the link may have had to wake up";
+    Queue = "stage_queue_ns", "in the device, while its firmware thread worked on commands that came before";
+    Gc = "stage_gc_ns", "in the device, while a step of GC held the front end";
+    MetaGc = "stage_meta_gc_ns", "in the device, while the collection of metadata held the front end";
+    MapFlush = "stage_map_flush_ns", "in the device, while a map flush held the front end";
+    Recovery = "stage_recovery_ns", "in the device, while it rebuilt its mapping after a power cut";
+    Sram = "stage_sram_ns", "in the device, for room in SRAM or, of writes, their turn";
+    MapRead = "stage_map_read_ns",
+        "in the device, for map units that were read from flash, or for lookups that came before";
+    DieHostRead = "stage_die_host_read_ns", "in the device, for a die that read pages for other commands";
+    DieHostWrite = "stage_die_host_write_ns", "in the device, for a die that programmed what hosts had written";
+    DieMapRead = "stage_die_map_read_ns", "in the device, for a die that read the mapping";
+    DieMapWrite = "stage_die_map_write_ns", "in the device, for a die that programmed the mapping";
+    DieGc = "stage_die_gc_ns", "in the device, for a die that read, searched or programmed for GC";
+    DieErase = "stage_die_erase_ns", "in the device, for a die that erased";
+    FlashRead = "stage_flash_read_ns", "in the device, for reads of its pages";
+    Program = "stage_program_ns", "in the device, for programs of its pages, or of those that it flushes";
+    Firmware = "stage_firmware_ns", "in the device, while its firmware thread worked on it";
+    LinkUp = "stage_link_up_ns", "until the response and its data were at the host";
+    Wake = "stage_wake_ns", "until the one who asked was woken";
 }
 
 impl Stage {
@@ -113,9 +106,6 @@ impl Stage {
     }
 }
 
-/// Number of stages.
-pub const STAGES: usize = Stage::COLUMNS.len();
-
 /// The position of the stage of each part that a mark can name: stays, then the stages themselves. A table, because a
 /// jump for each would often be guessed wrong.
 const STAGE_OF_PART: [u8; Mark::PARTS] = {
@@ -142,7 +132,7 @@ pub struct Passage {
 }
 
 /// The path of a request that is under way, for those who extend it. Nothing is added up while the run goes on:
-/// [`each_time`] does that for whoever reads the log.
+/// [`spent`] does that for whoever reads the log.
 #[derive(Debug)]
 pub struct Path<'a> {
     /// The marks so far end with its own.
@@ -167,33 +157,18 @@ impl Path<'_> {
     }
 }
 
-/// Calls `add` with each time of a request that lasted from `arrival` to `completed`, and with the position of its
-/// stage, which may come more than once. What the marks leave was spent waking up whoever asked.
-pub fn each_time(marks: &[Mark], arrival: SimTime, completed: SimTime, mut add: impl FnMut(usize, Nanos)) {
+/// Time in each stage of a request that lasted from `arrival` to `completed`; together its latency. What the marks
+/// leave was spent waking up whoever asked.
+pub fn spent(marks: &[Mark], arrival: SimTime, completed: SimTime) -> [Nanos; STAGES] {
+    let mut spent = [Nanos::ZERO; STAGES];
     let mut until = arrival;
     for &mark in marks.iter().chain([&Stage::Wake.until(completed)]) {
         if mark.at() > until {
-            add(Stage::of_mark(mark), mark.at().since(until));
+            spent[Stage::of_mark(mark)] += mark.at().since(until);
             until = mark.at();
         }
     }
-}
-
-/// Time in each stage of a request that lasted from `arrival` to `completed`; together its latency.
-pub fn spent(marks: &[Mark], arrival: SimTime, completed: SimTime) -> [Nanos; STAGES] {
-    let mut spent = [Nanos::ZERO; STAGES];
-    each_time(marks, arrival, completed, |stage, time| spent[stage] += time);
     spent
-}
-
-/// Marks that give these times.
-pub fn marks_of(spent: &[Nanos; STAGES], arrival: SimTime) -> impl Iterator<Item = Mark> {
-    let mut until = arrival;
-    let took = spent.iter().enumerate().filter(|&(_, &time)| time > Nanos::ZERO);
-    took.map(move |(stage, &time)| {
-        until = until + time;
-        Mark::new(Stay::ALL.len() + stage, until)
-    })
 }
 
 #[cfg(test)]
@@ -224,13 +199,5 @@ mod tests {
         assert_eq!([Stage::Queue, Stage::DieGc, Stage::FlashRead, Stage::Firmware].map(sum), [8, 11, 10, 1]);
         assert_eq!([Stage::Gc, Stage::Program, Stage::LinkUp, Stage::Wake].map(sum), [5, 10, 10 + 1, 4]);
         assert_eq!(spent.iter().map(|time| time.0).sum::<u64>(), 85);
-        let others: Vec<_> = marks_of(&spent, at(100)).collect();
-        assert_eq!(super::spent(&others, at(100), at(185)), spent, "other marks, the same times");
-    }
-
-    #[test]
-    fn columns_are_named_after_the_stages() {
-        assert_eq!(Stage::COLUMNS[Stage::LinkDown as usize], "stage_link_down_ns");
-        assert_eq!(Stage::COLUMNS[Stage::Wake as usize], "stage_wake_ns");
     }
 }

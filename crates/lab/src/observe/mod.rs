@@ -14,7 +14,7 @@
 
 mod names;
 mod protobuf;
-mod steps;
+mod series;
 mod timeline;
 mod trace_file;
 mod tracks;
@@ -25,8 +25,9 @@ use units::SimTime;
 use workload::report::phone::PhoneReport;
 use workload::{Issued, Ticket};
 
-use self::steps::Steps;
-pub use self::steps::{RowSink, SeriesTo, parse_step};
+pub(crate) use self::series::SERIES;
+use self::series::Series;
+pub use self::series::{RowSink, SeriesTo, parse_step};
 use self::timeline::Timeline;
 pub use self::timeline::TimelineTo;
 pub use self::window::Window;
@@ -46,7 +47,7 @@ pub struct Wanted {
 #[derive(Default)]
 pub(crate) struct Observers {
     timeline: Option<Timeline>,
-    steps: Option<Steps>,
+    series: Option<Series>,
 }
 
 impl Observers {
@@ -56,31 +57,31 @@ impl Observers {
         let any = timeline.is_some() || series.is_some();
         any.then(|| {
             let timeline = timeline.map(|to| Timeline::new(to, stack));
-            Box::new(Observers { timeline, steps: series.map(Steps::new) })
+            Box::new(Observers { timeline, series: series.map(Series::new) })
         })
     }
 
     /// True if nothing can be written any more.
     pub fn have_failed(&self) -> bool {
         let unwritten = self.timeline.as_ref().is_some_and(|timeline| timeline.failure().is_some());
-        unwritten || self.steps.as_ref().is_some_and(Steps::is_stopped)
+        unwritten || self.series.as_ref().is_some_and(Series::is_stopped)
     }
 
     /// True if it matters where mappings of reads come from.
     pub fn want_outcomes(&self) -> bool {
-        self.steps.is_some()
+        self.series.is_some()
     }
 
     /// The measured part of the run begins.
     pub fn begin_measuring(&mut self, now: SimTime, stats: &DeviceStats) {
-        self.steps.iter_mut().for_each(|steps| steps.begin(now, stats));
+        self.series.iter_mut().for_each(|series| series.begin(now, stats));
     }
 
     /// Before the event at `next`.
     #[inline(never)]
     pub fn look(&mut self, stack: &mut Stack, requests: &mut Requests, next: SimTime, processes: &[String]) {
-        if let Some(steps) = &mut self.steps {
-            steps.look(stack, requests.outstanding(), next);
+        if let Some(series) = &mut self.series {
+            series.look(stack, requests.outstanding(), next);
         }
         if let Some(timeline) = &mut self.timeline {
             timeline.look(stack, requests, next, processes);
@@ -96,13 +97,13 @@ impl Observers {
     /// A request completes.
     #[inline(never)]
     pub fn completed(&mut self, ticket: Ticket, slot: &Slot, now: SimTime, processes: &[String]) {
-        self.steps.iter_mut().for_each(|steps| steps.completed(slot, now));
+        self.series.iter_mut().for_each(|series| series.completed(slot, now));
         self.timeline.iter_mut().for_each(|timeline| timeline.completed(ticket, slot, now, processes));
     }
 
     /// The run has ended.
     pub fn end(&mut self, stack: &mut Stack, requests: &mut Requests, processes: &[String]) {
-        self.steps.iter_mut().for_each(|steps| steps.end(stack));
+        self.series.iter_mut().for_each(|series| series.end(stack));
         let now = stack.now();
         self.timeline.iter_mut().for_each(|timeline| timeline.end(stack, requests, now, processes));
     }
