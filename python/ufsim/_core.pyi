@@ -1,6 +1,6 @@
 """The compiled part: conversions around the Rust crate `lab`, no logic of its own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from os import PathLike
 
 __version__: str

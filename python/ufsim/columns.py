@@ -1,7 +1,8 @@
 """The columns of data frames: their names, types, units and meanings, declared once.
 
-Those of logs, series and reads of phones are declared in the core, where their values come from. Frames are made with these types whatever is in them: a frame without rows, or with a column without values, has the
-same types as any other, so that frames of several results can be put together. No column holds Python objects.
+Those of logs, series and reads of phones are declared in the core, where their values come from. Frames are made with
+their types whatever is in them: a frame without rows, or with a column without values, has the same types as any other,
+so that frames of several results can be put together. No column holds Python objects.
 """
 
 import json
@@ -38,12 +39,12 @@ def _columns(*rows: tuple[str, str, str, str]) -> tuple[Column, ...]:
     return tuple(Column(name, *rest) for names, *rest in rows for name in names.split())
 
 
-def _of_core(*, words: Iterable[str], **rest: str) -> Column:
-    return Column(words=tuple(words), **rest)
+def _of_core(one: dict[str, Any]) -> Column:
+    return Column(**{**one, "words": tuple(one["words"])})
 
 
 # What the core gives as columns: requests of a log, intervals of a series, reads of a phone.
-_CORE = {what: tuple(_of_core(**one) for one in rows) for what, rows in json.loads(_core.columns_json()).items()}
+_CORE = {what: tuple(map(_of_core, rows)) for what, rows in json.loads(_core.columns_json()).items()}
 # By what gives the file: columns of files that no frame is made from.
 FILES: Mapping[str, tuple[Column, ...]] = {what: _CORE[what] for what in ("log", "series")}
 

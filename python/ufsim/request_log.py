@@ -34,7 +34,7 @@ class RequestLog:
         return len(self.columns["measured"][1])
 
     def arrays(self) -> "dict[str, np.ndarray[Any, Any]]":
-        """The columns of `ufsim.columns("log")` as arrays of numpy, which share the core's memory and can not be written.
+        """The columns of `ufsim.columns("log")` as arrays of numpy, which can not be written.
 
         What is missing is NaN. A column of words has places: in KINDS, OUTCOMES or `processes`; a place behind the last
         stands for none.
@@ -48,7 +48,7 @@ class RequestLog:
 
         columns = self.arrays()
 
-        def word(name: str, known: Sequence[str]) -> pd.Categorical:
+        def word(name: str, known: Sequence[str]) -> "pd.Categorical[Any]":
             places = columns[name].astype(int)
             return pd.Categorical.from_codes(np.where(places < len(known), places, -1), pd.Index(known))
 

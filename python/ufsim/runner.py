@@ -208,7 +208,7 @@ def run_observed(
                 return _core.simulate_observed(text, report, **asked) if asked else (_core.simulate(text, report), None)
 
             document, log = simulated(cache, spec, report, core)
-        kept = log and RequestLog(log.columns(), log.processes, log.left_out)
+        kept = RequestLog(log.columns(), log.processes, log.left_out) if log is not None else None
         return Result(parse(document), kept)
 
     return run_threads(specs, jobs, simulate, progress)

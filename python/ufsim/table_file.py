@@ -7,7 +7,7 @@ whatever its length. The file takes its place only when the run has ended.
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from queue import Queue
@@ -64,7 +64,7 @@ class TableFile:
 
     def _write(self) -> None:
         """Writes parts until there are no more, and ends the file."""
-        parts = iter(self._parts.get, None)
+        parts: Iterator[Any] = iter(self._parts.get, None)
         try:
             # Here, because the run need not wait for these imports.
             import pyarrow.parquet as parquet
@@ -72,7 +72,8 @@ class TableFile:
             made = schema(self._spec, self._what)
             # Nothing but plain numbers and lists of words: every reader knows them.
             words = [column.name for column in FILES[self._what] if column.dtype == WORD]
-            with self._file, parquet.ParquetWriter(self._file, made, compression="zstd", use_dictionary=words) as writer:
+            options: dict[str, Any] = {"compression": "zstd", "use_dictionary": words}
+            with self._file, parquet.ParquetWriter(self._file, made, **options) as writer:
                 for part in parts:
                     writer.write_table(_table(part, made, FILES[self._what]))
         except BaseException as failed:

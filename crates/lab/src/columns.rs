@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 use workload::report::columns::Declared;
 use workload::report::phone::READS;
 
-use crate::observe::SERIES;
-use crate::records::log_columns;
+use crate::observe::{SERIES, log_columns};
 
 /// The columns of logs, of series and of reads of phones: an object of lists of objects with `name`, `dtype` (as pandas
 /// spells it), `unit`, `meaning`, and `words`, all of a column's if they are the same in every run.
@@ -14,8 +13,6 @@ pub fn columns_json() -> String {
 }
 
 fn told<'a, R: 'a>(columns: impl IntoIterator<Item = &'a Declared<R>>) -> Value {
-    let one = |&Declared { name, dtype, unit, meaning, words, .. }: &Declared<R>| {
-        json!({ "name": name, "dtype": dtype, "unit": unit, "meaning": meaning, "words": words })
-    };
+    let one = |&Declared { name, dtype, unit, meaning, words, .. }: &Declared<R>| json!({ "name": name, "dtype": dtype, "unit": unit, "meaning": meaning, "words": words });
     columns.into_iter().map(one).collect()
 }

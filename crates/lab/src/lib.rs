@@ -46,9 +46,7 @@ pub mod profile;
 mod progress;
 mod queue;
 mod recording;
-mod records;
 mod report;
-mod request_log;
 mod requests;
 mod result;
 mod room;
@@ -56,7 +54,6 @@ pub mod run;
 pub mod session;
 mod spec;
 pub mod stack;
-mod stages;
 pub mod sweep;
 pub mod system;
 mod tags;
@@ -70,22 +67,20 @@ pub use cache::CacheOf;
 pub use columns::columns_json;
 pub use digest::{Digest, of_data};
 pub use energy::{Energy, EnergyModel};
-pub use engine::{
-    Observe, Ran, age, age_header, check, simulate, simulate_observed, simulate_phone, simulate_workload,
-};
+pub use engine::{Ran, age, age_header, check, simulate, simulate_observed, simulate_phone, simulate_workload};
 pub use error::LabError;
 pub use fio_json::fio_json;
 pub use kind::WorkloadKind;
 pub use measure::{GroupStats, KindStats, Measure, Snapshot};
-pub use observe::{RowSink, SeriesTo, TimelineTo, Window, parse_step};
+pub use observe::{
+    LogPart, LogRow, LogSink, Logging, Observe, RowSink, STAGES, SeriesTo, Stage, TimelineTo, Window, parse_step,
+};
 pub use open::Workload;
 pub use opened::{OpenedTrace, simulate_trace};
 pub use options::{Setup, Spec};
 pub use options_page::{options_markdown, options_python};
 pub use progress::{OnProgress, Progress};
 pub use recording::Recording;
-pub use records::{LogPart, LogRow};
-pub use request_log::{LogSink, Logging};
 pub use result::{
     AllCounters, GroupResult, HostDram, HostTimeResult, HostWork, KindOverTime, KindResult, Latencies, Latency, Named,
     OperationResult, OverTime, PowerResult, PowerStay, RecordedResult, RunResult, Verified, Waf,
@@ -93,7 +88,6 @@ pub use result::{
 pub use run::{Stop, System};
 pub use spec::Machine;
 pub use stack::{OnLink, Stack, Turn};
-pub use stages::{Passage, STAGES, Stage};
 pub use system::{Parts, Preset, SystemSpec, schemes};
 pub use version::VERSION;
 pub use workload::fio::is_inline_job;

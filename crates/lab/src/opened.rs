@@ -5,14 +5,13 @@ use std::sync::Arc;
 use workload::Trace;
 use workload::report::columns::Column;
 
-use crate::engine::{Observe, Ran, Run};
+use crate::engine::{Ran, Run};
 use crate::error::LabError;
 use crate::kind::WorkloadKind;
+use crate::observe::{Logging, Observe, trace_columns};
 use crate::open::{kind_of, on_device, read_trace};
 use crate::options::Spec;
 use crate::progress::OnProgress;
-use crate::records::trace_columns;
-use crate::request_log::Logging;
 
 /// A trace in memory.
 #[derive(Clone, Debug)]

@@ -15,6 +15,7 @@ use workload::report::{Operations, Report};
 use crate::energy::EnergyModel;
 use crate::measure::{GroupStats, KINDS, KindStats, Measure, Snapshot};
 use crate::options::Setup;
+use crate::over_time::{Interval, Intervals};
 use crate::recording::Recording;
 use crate::result::{
     AllCounters, GroupResult, HostDram, HostTimeResult, HostWork, KindOverTime, KindResult, Latencies, Latency, Means,
@@ -28,8 +29,6 @@ const PERCENTILES: [f64; 17] =
 /// Where the workload began, after preconditioning: the simulator's speed is counted from here.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
-    /// When.
-    pub at: SimTime,
     /// Real time since the start of the run in seconds.
     pub wall_seconds: f64,
     /// Requests so far.

@@ -10,8 +10,8 @@ use ufs::{
 use units::SimTime;
 
 use crate::cache::CacheOf;
+use crate::observe::Passage;
 use crate::queue::EventQueue;
-use crate::stages::Passage;
 use crate::tags::ByTag;
 
 /// What can happen.

@@ -6,8 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::request;
-use ufsim_lab::{LogRow, Logging, Machine, Spec, assemble};
-use units::SimTime;
+use ufsim_lab::{LogRow, Logging, Machine, Observe, Spec, assemble};
 use workload::{ReadOutcome, Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};
 
 /// A GiB: twice as many entries as SRAM holds, and 512 subregions.
@@ -35,12 +34,12 @@ fn run(spec: &Spec, reads: Vec<WorkRequest>) -> Vec<LogRow> {
     let requests: Vec<WorkRequest> = writes.chain(flush).chain(reads).collect();
     let Machine { parts, profile } = spec.resolve().expect("a preset on an embedded profile");
     let mut system = assemble(&profile, parts, 1).expect("the profile's own settings");
-    system.log_requests(Logging::First(requests.len()), SimTime::START);
+    system.observe(Observe::logging(Logging::First(requests.len())));
     let trace = Trace { name: "generated".into(), requests, ..Trace::default() };
     let mode = ReplayMode::Closed { depth: 1, per_file: false };
     let mut source = Replay::new(Arc::new(trace), mode, profile.capacity_units()).expect("it fits");
     system.run(&mut source, &mut |_, _| std::ops::ControlFlow::Continue(())).expect("nothing fails");
-    let log = system.take_log(&[]);
+    let log = system.take_log(&[]).expect("a log is kept");
     log.rows().filter(|record| record.request.op == WorkOp::Read).collect()
 }
 

@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use common::{request, tiny};
-use ufsim_lab::{LogPart, LogRow, Logging, Machine, STAGES, Snapshot, Stage, assemble, schemes};
-use units::{Nanos, SimTime};
+use ufsim_lab::{LogPart, LogRow, Logging, Machine, Observe, STAGES, Snapshot, Stage, assemble, schemes};
+use units::Nanos;
 use workload::{Flags, ReadOutcome, Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};
 
 /// Writes all units, then reads single ones at random.
@@ -22,15 +22,13 @@ fn requests(count: u32) -> Vec<WorkRequest> {
 fn run(scheme: &str, requests: Vec<WorkRequest>, wanted: Option<Logging>) -> (LogPart, Snapshot) {
     let Machine { parts, profile } = tiny(scheme, 1).resolve().expect("a preset on an embedded profile");
     let mut system = assemble(&profile, parts, 1).expect("the profile's own settings");
-    if let Some(wanted) = wanted {
-        system.log_requests(wanted, SimTime::START);
-    }
+    system.observe(Observe { log: wanted, ..Observe::default() });
     let trace = Trace { name: "generated".into(), requests, ..Trace::default() };
     let mode = ReplayMode::Closed { depth: 4, per_file: false };
     let mut source = Replay::new(Arc::new(trace), mode, profile.capacity_units()).expect("it fits");
     system.run(&mut source, &mut |_, _| ControlFlow::Continue(())).expect("nothing fails");
-    system.end_log(&[]);
-    (system.take_log(&[]), system.outcome().1)
+    system.end_observation(&[]);
+    (system.take_log(&[]).unwrap_or_default(), system.outcome().1)
 }
 
 /// Room for more requests than any test has.

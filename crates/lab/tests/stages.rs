@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use common::{LIMITS, request, tiny};
 use ufsim_lab::profile::parse_override;
-use ufsim_lab::{LogRow, Logging, Machine, Stage, assemble};
+use ufsim_lab::{LogRow, Logging, Machine, Observe, Stage, assemble};
 use units::SimTime;
 use workload::{Flags, Replay, ReplayMode, Trace, WorkOp, WorkRequest};
 
@@ -52,14 +52,14 @@ fn last_of(
         system.settle(&mut source).expect("nothing fails");
     };
     run(before, ReplayMode::Closed { depth: 8, per_file: false });
-    system.log_requests(Logging::First(usize::MAX), SimTime::START);
+    system.observe(Observe::logging(Logging::First(usize::MAX)));
     let source = |requests| {
         let trace = Trace { name: "generated".into(), requests, ..Trace::default() };
         let source = Replay::new(Arc::new(trace), ReplayMode::Timed, profile.capacity_units()).expect("it fits");
         if merge { source.merging(&LIMITS) } else { source }
     };
     system.run(&mut source(requests), &mut |_, _| ControlFlow::Continue(())).expect("nothing fails");
-    system.take_log(&[]).rows().collect()
+    system.take_log(&[]).expect("a log is kept").rows().collect()
 }
 
 /// A request this many nanoseconds after the workload began.

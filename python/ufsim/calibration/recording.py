@@ -137,7 +137,7 @@ def recording_of(columns: Columns, name: str, path: str) -> Recording:
         latency_ns=latency,
         kind=trace["kind"][known].astype(np.int64),
         bytes=trace["bytes"][known].astype(np.int64),
-        flags=sum((trace[flag][known].astype(np.int64) << bit for bit, flag in enumerate(FLAGS)), np.int64(0)),
+        flags=np.stack([trace[flag][known] for flag in FLAGS]).T @ (1 << np.arange(len(FLAGS))),
         key=key,
         without=int((~known).sum()),
     )

@@ -130,11 +130,6 @@ impl Timeline {
         }
     }
 
-    /// True if nothing more is noted.
-    pub fn has_ended(&self) -> bool {
-        self.ended.is_some()
-    }
-
     /// Why the file can not be written.
     pub fn failure(&self) -> Option<&std::io::Error> {
         self.file.failure()
@@ -142,6 +137,9 @@ impl Timeline {
 
     /// The workload hands in a request now.
     pub fn entered(&mut self, issued: &Issued, now: SimTime) {
+        if self.ended.is_some() {
+            return;
+        }
         let place = issued.ticket.index();
         if self.requests.len() <= place {
             self.requests.resize(place + 1, None);

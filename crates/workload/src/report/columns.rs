@@ -127,11 +127,10 @@ mod tests {
             column!("odd": bool, "", "whether it is odd", |record| record % 2 == 1),
             column!("word": Word in ["zero", "one"], "", "its name", |record| Word((*record < 2).then_some(*record))),
         ];
-        assert_eq!(declared.each_ref().map(|of| (of.name, of.dtype)), [
-            ("number", "uint32"),
-            ("odd", "bool"),
-            ("word", "category")
-        ]);
+        assert_eq!(
+            declared.each_ref().map(|of| (of.name, of.dtype)),
+            [("number", "uint32"), ("odd", "bool"), ("word", "category")]
+        );
         assert_eq!((declared[0].words, declared[2].words), (&[][..], &["zero", "one"][..]));
         let count = 2 * BLOCK as u16 + 1;
         let [number, odd, word] = &columns(&declared, 0..count)[..] else { panic!("three columns") };

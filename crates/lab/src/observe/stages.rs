@@ -16,7 +16,7 @@ use units::{Nanos, SimTime};
 use workload::column;
 use workload::report::columns::Declared;
 
-use crate::records::LogRow;
+use super::records::LogRow;
 
 /// Declares the stages with their names as columns of a log, and what these mean.
 macro_rules! stages {
@@ -36,7 +36,7 @@ macro_rules! stages {
         pub const STAGES: usize = [$(Stage::$stage),+].len();
 
         /// Columns of a log, in the order of the stages.
-        pub(crate) const STAGE_COLUMNS: [Declared<LogRow>; STAGES] = [
+        pub(super) const STAGE_COLUMNS: [Declared<LogRow>; STAGES] = [
             $(column!($name: u64, "ns", $meaning, |row| row.stages[Stage::$stage as usize].0)),+
         ];
     };

@@ -12,8 +12,8 @@ use units::{Lpa, Nanos, SimTime};
 use workload::report::columns::{Column, Declared, Word, columns};
 use workload::{ReadOutcome, WorkOp, WorkRequest, column};
 
+use super::stages::{STAGE_COLUMNS, STAGES, spent};
 use crate::requests::Slot;
-use crate::stages::{STAGES, STAGE_COLUMNS, spent};
 
 /// A request that has completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -147,7 +147,7 @@ pub(crate) fn trace_columns(requests: &[WorkRequest]) -> Vec<Column> {
 
 /// Requests in the order in which they completed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Records {
+pub(super) struct Records {
     records: Vec<RequestRecord>,
     /// The marks of one request after another. Behind them may be those of one that has not completed.
     pub marks: Vec<Mark>,
@@ -186,9 +186,9 @@ impl Records {
 /// Requests of a log: all that it has kept, or a part that is handed over as it grows.
 #[derive(Clone, Debug, Default)]
 pub struct LogPart {
-    pub(crate) records: Records,
+    pub(super) records: Records,
     /// From when on times count.
-    pub(crate) start: SimTime,
+    pub(super) start: SimTime,
     /// Names of processes, as far as they are known.
     pub processes: Vec<String>,
     /// Requests that completed after the log was full.

@@ -13,12 +13,14 @@ use std::ops::ControlFlow;
 
 use device::{Mark, Translation};
 use host::HostMapping;
+use ufs::Tag;
 use units::SimTime;
 use workload::{Issued, ReadOutcome, Ticket, WorkRequest};
 
-use crate::records::{LogPart, Records};
-use crate::requests::Slot;
-use crate::stages::{Path, Stage};
+use super::records::{LogPart, Records};
+use super::stages::{Path, Stage};
+use crate::requests::{Requests, Slot};
+use crate::stack::Stack;
 
 /// Where the mapping of a command's units came from, by what the two sides of the link say about it.
 pub(crate) fn outcome(host: HostMapping, device: Translation) -> ReadOutcome {
@@ -112,7 +114,7 @@ impl Paths {
 
 /// A log of requests while a run goes on.
 #[derive(Debug)]
-pub(crate) struct RequestLog {
+pub(super) struct RequestLog {
     wanted: Logging,
     /// From when on times count.
     start: SimTime,
@@ -124,8 +126,13 @@ pub(crate) struct RequestLog {
 }
 
 impl RequestLog {
-    /// An empty log, with times from `start` on.
-    pub(crate) fn new(wanted: Logging, start: SimTime) -> RequestLog {
+    /// An empty log of a workload that begins now.
+    pub(super) fn new(wanted: Logging, stack: &mut Stack) -> RequestLog {
+        stack.note_passages();
+        RequestLog::from(wanted, stack.now())
+    }
+
+    fn from(wanted: Logging, start: SimTime) -> RequestLog {
         RequestLog {
             wanted,
             start,
@@ -139,7 +146,7 @@ impl RequestLog {
 
     /// Remembers a request that the workload hands in now.
     #[inline(never)]
-    pub(crate) fn entered(&mut self, issued: &Issued, now: SimTime) {
+    pub(super) fn entered(&mut self, issued: &Issued, now: SimTime) {
         let place = issued.ticket.index();
         if self.under_way.len() <= place {
             self.under_way.resize(place + 1, UnderWay { request: None, entered: now, has_path: false });
@@ -147,15 +154,36 @@ impl RequestLog {
         self.under_way[place] = UnderWay { request: Some(issued.request), entered: now, has_path: false };
     }
 
+    /// The time up to now was spent in a stage by a request and by those that are merged with it.
+    pub(super) fn spent(&mut self, leader: Ticket, requests: &mut Requests, stage: Stage, now: SimTime) {
+        self.each_path(leader, requests, |mut path| path.extend(stage, now));
+    }
+
+    /// A response to a command for a request has come to the host.
+    pub(super) fn responded(&mut self, leader: Ticket, requests: &mut Requests, stack: &Stack, tag: Tag) {
+        let (passage, stays, now) = (stack.passage(tag), stack.device.account(tag).stays, stack.now());
+        self.each_path(leader, requests, |mut path| path.responded(passage, stays, now));
+    }
+
+    /// The paths of a request and of those that are merged with it.
+    #[inline]
+    fn each_path(&mut self, leader: Ticket, requests: &mut Requests, mut change: impl FnMut(Path<'_>)) {
+        for ticket in std::iter::successors(Some(leader), |&ticket| requests.get(ticket).rider) {
+            if let Some(path) = self.path(ticket) {
+                change(path);
+            }
+        }
+    }
+
     /// The path of a request that is under way; `None` if it was submitted before the log began.
     #[inline]
-    pub(crate) fn path(&mut self, ticket: Ticket) -> Option<Path<'_>> {
+    fn path(&mut self, ticket: Ticket) -> Option<Path<'_>> {
         self.paths.of(ticket.index(), &mut self.under_way, &mut self.records.marks)
     }
 
     /// Logs a request that completes now. One that was submitted before the log began is not in it.
     #[inline(never)]
-    pub(crate) fn completed(&mut self, ticket: Ticket, slot: &Slot, now: SimTime, processes: &[String]) {
+    pub(super) fn completed(&mut self, ticket: Ticket, slot: &Slot, now: SimTime, processes: &[String]) {
         if self.paths.last != Some(ticket.index()) && self.path(ticket).is_none() {
             return;
         }
@@ -179,7 +207,7 @@ impl RequestLog {
 
     /// Hands over what has not been handed over yet, if the log is to be handed over at all.
     #[inline(never)]
-    pub(crate) fn hand_over(&mut self, processes: &[String]) {
+    pub(super) fn hand_over(&mut self, processes: &[String]) {
         if matches!(self.wanted, Logging::Parts(..)) && self.records.len() > 0 {
             let part = self.take(processes);
             self.records = part.records.as_large();
@@ -189,13 +217,18 @@ impl RequestLog {
         }
     }
 
+    /// True if it is to be kept to the end.
+    pub(super) fn keeps(&self) -> bool {
+        matches!(self.wanted, Logging::First(_))
+    }
+
     /// True if whoever takes the log wants no more.
-    pub(crate) fn is_stopped(&self) -> bool {
+    pub(super) fn is_stopped(&self) -> bool {
         self.stopped
     }
 
     /// What has been logged so far; the next call gives what comes after.
-    pub(crate) fn take(&mut self, processes: &[String]) -> LogPart {
+    pub(super) fn take(&mut self, processes: &[String]) -> LogPart {
         self.paths.put_aside(&mut self.under_way, &mut self.records.marks);
         let (records, left_out) = (std::mem::take(&mut self.records), std::mem::take(&mut self.left_out));
         LogPart { records, start: self.start, processes: processes.to_vec(), left_out }
@@ -207,8 +240,8 @@ mod tests {
     use workload::WorkOp;
 
     use super::*;
-    use crate::records::LogRow;
-    use crate::requests::{self, Requests};
+    use crate::observe::records::LogRow;
+    use crate::requests;
 
     #[test]
     fn a_mapping_is_the_hosts_only_if_the_device_took_it() {
@@ -236,7 +269,7 @@ mod tests {
 
     #[test]
     fn paths_that_take_turns_are_told_apart() {
-        let (mut log, mut requests) = (RequestLog::new(Logging::First(2), SimTime::START), Requests::default());
+        let (mut log, mut requests) = (RequestLog::from(Logging::First(2), SimTime::START), Requests::default());
         for (ticket, at) in [(0, 100), (1, 120), (2, 130)] {
             log.entered(&issued(ticket, at), SimTime(at + 5));
             requests.enter(&issued(ticket, at));
