@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// Crates with the model and what drives it.
 const CRATES: &[&str] = &[
-    "units", "params", "lists", "table", "live", "archive", "ufs", "nand", "device", "host", "workload", "sqlite",
-    "android", "lab",
+    "units", "params", "lists", "table", "live", "archive", "ufs", "nand", "ftl", "schemes", "host", "workload",
+    "sqlite", "android", "lab",
 ];
 
 /// Folders of the devices and apps that are built in.

@@ -7,7 +7,7 @@ so that frames of several results can be put together. No column holds Python ob
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from ufsim import _core
@@ -31,7 +31,7 @@ class Column:
     dtype: str
     unit: str
     meaning: str
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 def _columns(*rows: tuple[str, str, str, str]) -> tuple[Column, ...]:

@@ -14,7 +14,7 @@ use lab::schemes;
 
 use crate::rig::{Defects, Rig};
 
-pub use device::DeviceStats;
+pub use ftl::DeviceStats;
 pub use sweep::{PAGES, recovered, recovery};
 pub use worst::{WorstCut, worst_cut};
 

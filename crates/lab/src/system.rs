@@ -1,6 +1,8 @@
 //! Systems: which scheduler, booster and mapping scheme run together. A preset is one line in the list below.
 
-use device::MappingKind;
+use std::sync::{Mutex, OnceLock};
+
+use ftl::MappingKind;
 use host::{BoosterKind, SchedulerKind};
 use params::Default as Given;
 use thiserror::Error;
@@ -47,14 +49,13 @@ macro_rules! presets {
     ($(
         $name:literal = $scheduler:ident + $booster:ident + $mapping:ident $(with $brings:ident)?: $summary:literal;
     )+) => {
-        /// Every named system, in the order in which reports show them.
-        pub const PRESETS: &[Preset] = &[$(Preset {
+        const BUILT_IN: &[Preset] = &[$(Preset {
             name: $name,
             summary: $summary,
             parts: Parts {
                 scheduler: SchedulerKind::$scheduler,
                 booster: BoosterKind::$booster,
-                mapping: MappingKind::$mapping,
+                mapping: MappingKind::of::<schemes::$mapping>(),
                 brings: presets!(@brings $($brings)?),
             },
         }),+];
@@ -99,7 +100,7 @@ presets! {
 }
 
 const fn of_segment_log(key: &'static str, value: Given) -> Brought {
-    Brought { mapping: MappingKind::SegmentLog, key, value }
+    Brought { mapping: MappingKind::of::<schemes::SegmentLog>(), key, value }
 }
 
 /// What `ufs-tuned` and `hpb-tuned` bring with them: the best that scripts/search_flush.py has found for either. A test
@@ -127,7 +128,7 @@ pub struct OfPaper {
 }
 
 const fn of_hpb(key: &'static str, value: Given, source: &'static str) -> OfPaper {
-    OfPaper { booster: BoosterKind::Hpb, mapping: MappingKind::SegmentLog, key, value, source }
+    OfPaper { booster: BoosterKind::Hpb, mapping: MappingKind::of::<schemes::SegmentLog>(), key, value, source }
 }
 
 /// What boosters bring with them: a scheme is what its paper describes on every device, unless a profile knows better.
@@ -194,8 +195,8 @@ impl SystemSpec {
     /// # Errors
     /// Unknown names and parts that do not work together.
     pub fn resolve(&self) -> Result<Parts, SystemError> {
-        let names: Vec<&str> = PRESETS.iter().map(|p| p.name).collect();
-        let preset = PRESETS.iter().find(|p| p.name == self.scheme);
+        let names: Vec<&str> = schemes().iter().map(|p| p.name).collect();
+        let preset = schemes().iter().find(|p| p.name == self.scheme);
         let mut parts = preset.ok_or_else(|| unknown("scheme", &self.scheme, &names))?.parts;
         if let Some(name) = &self.scheduler {
             let found = SchedulerKind::from_name(name);
@@ -206,8 +207,8 @@ impl SystemSpec {
             parts.booster = found.ok_or_else(|| unknown("booster", name, BoosterKind::NAMES))?;
         }
         if let Some(name) = &self.mapping {
-            let found = MappingKind::from_name(name);
-            parts.mapping = found.ok_or_else(|| unknown("mapping", name, MappingKind::NAMES))?;
+            let found = schemes::named(name);
+            parts.mapping = found.ok_or_else(|| unknown("mapping", name, schemes::names()))?;
         }
         parts.check()?;
         Ok(parts)
@@ -221,7 +222,7 @@ impl Parts {
             |why| Err(SystemError::Mismatch { booster: self.booster.name(), mapping: self.mapping.name(), why });
         let (spoken, understood) = (self.booster.speaks(), self.mapping.speaks());
         if spoken != Protocol::Plain && spoken != understood {
-            let mappings = MappingKind::ALL.iter().find(|mapping| mapping.speaks() == spoken);
+            let mappings = schemes::all().iter().find(|mapping| mapping.speaks() == spoken);
             let name = mappings.expect("a booster speaks what some mapping scheme understands").name();
             return mismatch(format!("this booster needs mapping = \"{name}\""));
         }
@@ -241,12 +242,28 @@ fn unknown(field: &'static str, value: &str, names: &[&str]) -> SystemError {
 
 /// What a system is made of, and the names that each part can have, as options of a run name them.
 pub fn part_names() -> [(&'static str, &'static [&'static str]); 3] {
-    [("scheduler", SchedulerKind::NAMES), ("booster", BoosterKind::NAMES), ("mapping", MappingKind::NAMES)]
+    [("scheduler", SchedulerKind::NAMES), ("booster", BoosterKind::NAMES), ("mapping", schemes::names())]
 }
 
-/// The named systems with their one-line summaries.
+static ADDED: Mutex<Vec<Preset>> = Mutex::new(Vec::new());
+static ALL: OnceLock<Vec<Preset>> = OnceLock::new();
+
+/// Adds a mapping scheme of another crate, and a preset of its name: this scheme without scheduler and booster.
+///
+/// # Panics
+/// If there is a scheme with its name, or somebody has asked for [`schemes`] before.
+pub fn add_scheme(mapping: MappingKind, summary: &'static str) {
+    ::schemes::add(mapping);
+    let parts = Parts { scheduler: SchedulerKind::Noop, booster: BoosterKind::None, mapping, brings: &[] };
+    ADDED.lock().expect("nobody panics with it").push(Preset { name: mapping.name(), summary, parts });
+}
+
+/// The named systems with their one-line summaries, in the order in which reports show them.
 pub fn schemes() -> &'static [Preset] {
-    PRESETS
+    ALL.get_or_init(|| {
+        let added = ADDED.lock().expect("nobody panics with it");
+        BUILT_IN.iter().chain(&*added).copied().collect()
+    })
 }
 
 #[cfg(test)]
@@ -287,7 +304,7 @@ mod tests {
         for (spec, what, names) in [
             (SystemSpec::preset("zfs"), "scheme = \"zfs\"", presets.as_slice()),
             (spec("ufs", Some("turbo"), None), "booster = \"turbo\"", BoosterKind::NAMES),
-            (spec("ufs", None, Some("fat")), "mapping = \"fat\"", MappingKind::NAMES),
+            (spec("ufs", None, Some("fat")), "mapping = \"fat\"", schemes::names()),
             (scheduler, "scheduler = \"cfq\"", SchedulerKind::NAMES),
         ] {
             assert_eq!(told(spec), format!("{what}: must be one of {}", names.join(", ")));
@@ -322,13 +339,13 @@ mod tests {
 
     #[test]
     fn every_registered_part_can_be_asked_for() {
-        for &mapping in MappingKind::ALL {
-            assert_eq!(MappingKind::from_name(mapping.name()), Some(mapping));
+        for &mapping in schemes::all() {
+            assert_eq!(schemes::named(mapping.name()), Some(mapping));
             let preset = schemes().iter().find(|preset| preset.parts.mapping == mapping);
             assert!(preset.is_some(), "no preset uses {}", mapping.name());
         }
         for &booster in BoosterKind::ALL {
-            let mappings = MappingKind::ALL.iter().map(|mapping| mapping.name());
+            let mappings = schemes::all().iter().map(|mapping| mapping.name());
             let works = |name: &str| spec("ufs", Some(booster.name()), Some(name)).resolve().is_ok();
             assert!(mappings.clone().any(works), "{} works with no mapping scheme", booster.name());
         }

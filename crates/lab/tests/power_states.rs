@@ -4,7 +4,7 @@
 mod common;
 
 use common::{replay, request, tiny};
-use device::Device;
+use ftl::Device;
 use host::{Driver, Request, RequestOp};
 use ufs::{Content, DataIn, Link, PowerState};
 use ufsim_lab::profile::{Override, Profile, parse_override};

@@ -1,7 +1,7 @@
 //! Segments written in parts of 1 and 2 KiB (`scheme.*.segment_kib`): no data is lost, and less is written.
 
 use campaign::{Rig, Rng};
-use device::DeviceStats;
+use ftl::DeviceStats;
 use lab::profile::{Profile, parse_override};
 use lab::schemes;
 use proptest::prelude::*;

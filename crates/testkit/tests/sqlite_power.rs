@@ -3,7 +3,7 @@
 
 use campaign::driven::Driven;
 use campaign::{Defects, Rig, Rng};
-use device::{MappingKind, Sabotage, registered_mappings};
+use ftl::{MappingKind, Sabotage};
 use lab::profile::Profile;
 use lab::{Preset, schemes};
 use sqlite_load::fs::Kind;
@@ -92,21 +92,14 @@ fn a_device_that_lies_about_flushes_loses_databases(kind: MappingKind) {
 }
 
 macro_rules! power {
-    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty $(, in $module:ident)?;)*) => {$(
+    ($($Scheme:ident)*) => {$(
         #[allow(non_snake_case)]
-        mod $variant {
-            use device::MappingKind;
-
-            #[test]
-            fn the_database_survives_with_every_transaction_that_had_returned() {
-                super::the_database_survives(MappingKind::$variant);
-            }
-
-            #[test]
-            fn a_device_that_lies_about_flushes_loses_databases() {
-                super::a_device_that_lies_about_flushes_loses_databases(MappingKind::$variant);
+        mod $Scheme {
+            ufsim_testkit::tests_of_scheme! { ftl::MappingKind::of::<schemes::$Scheme>(), super:
+                the_database_survives
+                a_device_that_lies_about_flushes_loses_databases
             }
         }
     )*};
 }
-registered_mappings!(power);
+schemes::registered!(power);

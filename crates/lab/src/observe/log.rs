@@ -11,7 +11,7 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use device::{Mark, Translation};
+use ftl::{Mark, Translation};
 use host::HostMapping;
 use ufs::Tag;
 use units::SimTime;

@@ -25,7 +25,7 @@ mod trace_file;
 mod tracks;
 mod window;
 
-use device::DeviceStats;
+use ftl::DeviceStats;
 use ufs::Tag;
 use units::SimTime;
 use workload::report::phone::PhoneReport;

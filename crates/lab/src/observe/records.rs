@@ -6,7 +6,7 @@
 
 use std::ops::Deref;
 
-use device::Mark;
+use ftl::Mark;
 use ufs::Status;
 use units::{Lpa, Nanos, SimTime};
 use workload::report::columns::{Column, Declared, Word, columns};

@@ -1,6 +1,6 @@
 //! From a profile to the configurations of device, driver and link.
 
-use device::{DeviceConfig, GcConfig, GcPace, LogConfig, SramConfig, WritePathConfig};
+use ftl::{DeviceConfig, GcConfig, GcPace, LogConfig, SramConfig, WritePathConfig};
 use host::HostConfig;
 use host::block::{BlockConfig, Cost, IdleConfig, PreemptConfig, StallConfig};
 use nand::{CellTiming, Faults, FreeWork, Geometry, Timing};
@@ -45,7 +45,7 @@ impl Profile {
             },
             write_through: v.sram.write_through,
             write_path: self.write_path(),
-            mappings: v.mappings,
+            mappings: v.mappings.clone(),
             log: self.log(),
             gc: GcConfig {
                 pace: GcPace::from_name(v.gc.pace).expect("the schema lists the paces there are"),

@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 use file::ProfileFile;
 use layers::Layers;
 use names::{fields_of, split, table_for, tables_in, unknown_section};
-use params::{Default as Given, Owners, Table, Value};
+use params::{Default as Given, Table, Value};
 
 use crate::system::{OF_PAPERS, OfPaper, Parts};
 

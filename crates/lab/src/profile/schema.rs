@@ -1,7 +1,7 @@
 //! The sections of a profile that describe the device, its link and its driver. What belongs to a scheme is declared in
 //! the scheme's own file.
 
-use device::MappingParams;
+use ftl::MappingParams;
 use host::{BoosterParams, SchedulerParams};
 use params::{Field, Owner, Owners, ParamError, Params, Table, Value, params};
 
@@ -399,7 +399,7 @@ macro_rules! sections {
                 let scheme = |name: &str| table(root.get("scheme").and_then(|schemes| schemes.get(name)));
                 Ok(Values {
                     $( $section: params::read(stringify!($section), &table(root.get(stringify!($section))))?, )+
-                    mappings: Owners::read("scheme.", &scheme)?,
+                    mappings: schemes::read("scheme.", &scheme)?,
                     boosters: Owners::read("scheme.", &scheme)?,
                     schedulers: Owners::read("scheme.", &scheme)?,
                 })
@@ -451,7 +451,7 @@ fn table(value: Option<&Value>) -> Table {
 
 /// The tables of schemes, `[scheme.NAME]`, each name once, with all of its keys.
 pub fn schemes() -> Vec<Section> {
-    let owners = [MappingParams::owners(), BoosterParams::owners(), SchedulerParams::owners()];
+    let owners = [schemes::owners(), BoosterParams::owners(), SchedulerParams::owners()];
     let mut all: Vec<Section> = Vec::new();
     for Owner { name, fields } in owners.into_iter().flatten() {
         match all.iter_mut().find(|section| section.name == name) {

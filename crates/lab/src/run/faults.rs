@@ -1,6 +1,6 @@
 //! Requests that fail because flash was made to fail.
 
-use device::Device;
+use ftl::Device;
 use host::RequestOp;
 use ufs::Status;
 

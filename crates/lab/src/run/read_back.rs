@@ -53,7 +53,7 @@ mod tests {
     use std::ops::ControlFlow;
     use std::sync::Arc;
 
-    use device::{Device, DeviceConfig, MappingKind, Sabotage};
+    use ftl::{Device, DeviceConfig, MappingKind, Sabotage};
     use host::Driver;
     use ufs::Link;
     use units::{Lpa, SimTime};
@@ -153,8 +153,7 @@ mod tests {
     /// caches, so that the table has them all by then, and no superblock has to be scanned. `ideal` scans all
     /// superblocks, recorded or not.
     fn matters(sabotage: Sabotage, mapping: MappingKind) -> bool {
-        use MappingKind::{Cdftl, Dftl, Ideal, Sftl, Tpftl};
-        sabotage != Sabotage::ForgetLogBlock || ![Dftl, Cdftl, Tpftl, Sftl, Ideal].contains(&mapping)
+        sabotage != Sabotage::ForgetLogBlock || mapping.has_table_on_flash() && !mapping.is_on_demand()
     }
 
     /// What a device has lost after so many changes, written and trimmed at random. Nothing but the read-back can find

@@ -1,7 +1,7 @@
 //! Input: text. It is read as a profile, and each line as an override (`section.key=value`) of the profile `tiny`.
 
 use lab::profile::{Override, Profile, ProfileError, parse_override};
-use lab::system::PRESETS;
+use lab::schemes;
 use units::Nanos;
 
 use campaign::{Defects, Rig, Rng};
@@ -31,7 +31,7 @@ fn accept(profile: Result<Profile, ProfileError>, choice: usize) {
     assert_eq!(config.geometry.checked_total_units(), Some(config.geometry.total_units()));
     assert!(profile.capacity_units() < config.geometry.total_units());
     let _ = profile.link_config();
-    for preset in PRESETS {
+    for preset in schemes() {
         let _ = profile.host_config(preset.parts);
     }
     if config.geometry.total_units() <= MOST_UNITS {
@@ -41,7 +41,7 @@ fn accept(profile: Result<Profile, ProfileError>, choice: usize) {
 
 /// Sends a few requests through driver and device; the rig checks all reads.
 fn use_system(profile: &Profile, choice: usize) {
-    let preset = &PRESETS[choice % PRESETS.len()];
+    let preset = &schemes()[choice % schemes().len()];
     if profile.check_parts(preset.parts).is_err() {
         return;
     }
