@@ -55,11 +55,11 @@ def _words(what: str, name: str) -> tuple[str, ...]:
 
 KINDS, OUTCOMES, PHASES = _words("log", "kind"), _words("log", "outcome"), _words("reads", "phase")
 # Parts of the way of a request, with what each means.
-_STAGE, _NS = "stage_", "_ns"
+STAGE, _NS = "stage_", "_ns"
 STAGES = {
-    column.name.removeprefix(_STAGE).removesuffix(_NS): column.meaning
+    column.name.removeprefix(STAGE).removesuffix(_NS): column.meaning
     for column in FILES["log"]
-    if column.name.startswith(_STAGE)
+    if column.name.startswith(STAGE)
 }
 
 

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ufsim import _core, outputs
-from ufsim.columns import FILES, REAL, SWITCH, WIDE, WORD, Column
+from ufsim.columns import FILES, REAL, STAGE, SWITCH, WIDE, WORD, Column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,9 +70,9 @@ class TableFile:
             import pyarrow.parquet as parquet
 
             made = schema(self._spec, self._what)
-            # Nothing but plain numbers and lists of words: every reader knows them.
-            words = [column.name for column in FILES[self._what] if column.dtype == WORD]
-            options: dict[str, Any] = {"compression": "zstd", "use_dictionary": words}
+            # Nothing but plain numbers, lists of values and the oldest compression: every reader knows them.
+            few = [one.name for one in FILES[self._what] if one.dtype == WORD or one.name.startswith(STAGE)]
+            options: dict[str, Any] = {"compression": "snappy", "use_dictionary": few}
             with self._file, parquet.ParquetWriter(self._file, made, **options) as writer:
                 for part in parts:
                     writer.write_table(_table(part, made, FILES[self._what]))
