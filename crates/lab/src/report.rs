@@ -8,7 +8,7 @@ use host::block::WorkKind;
 use host::{BoosterKind, HostStats, SchedulerKind};
 use nand::{Cause, Kind};
 use ufs::PowerState;
-use units::{Counter, CounterSet, InDigest, MIB, SimTime};
+use units::{Counter, CounterSet, InDigest, MIB};
 use workload::WorkOp;
 use workload::report::{Operations, Report};
 

@@ -146,8 +146,8 @@ impl System {
 
     /// The workload has ended: everything has been seen. False if whoever takes a log wants no more.
     pub fn end_observation(&mut self, processes: &[String]) -> bool {
-        let scene = Scene { stack: &mut self.stack, requests: &mut self.requests, processes };
-        self.watchers.as_mut().is_none_or(|watchers| watchers.end(scene))
+        let mut scene = Scene { stack: &mut self.stack, requests: &mut self.requests, processes };
+        self.watchers.as_mut().is_none_or(|watchers| watchers.end(&mut scene))
     }
 
     /// Those who have looked on.
@@ -246,7 +246,7 @@ impl System {
             && let Some(next) = self.stack.next_time()
         {
             let (stack, requests) = (&mut self.stack, &mut self.requests);
-            watchers.look(Scene { stack, requests, processes: source.processes() }, next);
+            watchers.look(&mut Scene { stack, requests, processes: source.processes() }, next);
         }
     }
 
@@ -255,7 +255,7 @@ impl System {
     fn tell(&mut self, event: Event<'_>, source: &dyn Source) {
         if let Some(watchers) = &mut self.watchers {
             let (stack, requests) = (&mut self.stack, &mut self.requests);
-            watchers.tell(event, Scene { stack, requests, processes: source.processes() });
+            watchers.tell(event, &mut Scene { stack, requests, processes: source.processes() });
         }
     }
 
@@ -265,7 +265,7 @@ impl System {
         let Some(InFlight { request, mapping }) = self.stack.driver.in_flight(tag) else { return };
         if let Some(mapping) = mapping {
             let slot = self.requests.get(Ticket(request));
-            let translation = self.stack.device.account(tag).translation;
+            let translation = self.stack.device.translation(tag);
             slot.outcome = slot.outcome.max(Some(observe::outcome(mapping, translation)));
         }
         self.tell(Event::Response(Ticket(request), tag), source);

@@ -28,13 +28,14 @@ pub struct Usage {
 }
 
 impl Nand {
-    /// Notes uses that end from now on, or no more.
-    pub fn note_usage(&mut self, wanted: bool) {
+    /// Notes from now on uses that end, and what operations wait for, or no more.
+    pub fn watch(&mut self, wanted: bool) {
         self.usage = wanted.then(Vec::new);
+        self.timeline.watch(wanted);
     }
 
     /// The uses that have ended since the last call, in the order of their ends; nothing without
-    /// [`Nand::note_usage`].
+    /// [`Nand::watch`].
     pub fn take_usage(&mut self) -> impl Iterator<Item = Usage> + '_ {
         self.usage.iter_mut().flat_map(|usage| usage.drain(..))
     }
@@ -109,7 +110,7 @@ mod tests {
     #[test]
     fn dies_work_at_once_and_take_turns_on_their_channel() {
         let mut array = array();
-        array.note_usage(true);
+        array.watch(true);
         let mut wakes: Vec<(SimTime, NandEvent)> = Vec::new();
         for unit in [0, 4] {
             array.submit(SimTime::START, read(unit), &mut wakes);

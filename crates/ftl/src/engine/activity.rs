@@ -1,4 +1,4 @@
-//! What flash and firmware are busy with: see [`crate::activity`].
+//! What flash and firmware are busy with: see [`crate::report::watch`].
 
 use ufs::Tag;
 use units::SimTime;
@@ -7,28 +7,40 @@ use super::state::Engine;
 use super::waiting::Waiter;
 use crate::core::Job;
 use crate::core::ops::Purpose;
-use crate::report::activity::{Activity, Levels, Origin, Work};
+use crate::report::watch::{Event, Levels, Origin, Work};
 use crate::seat::Mapping;
 use crate::sram::pool::Owner;
 
 impl<M: Mapping> Engine<M> {
-    /// What goes on at `now`, as if it ended then.
-    pub fn activity_under_way(&self, now: SimTime) -> Vec<Activity> {
+    /// What goes on, as if it ended at `now`; see [`Device::under_way`](crate::Device::under_way).
+    pub fn events_under_way(&self, now: SimTime) -> Vec<Event> {
+        let mut events = Vec::new();
+        self.core.nand.usage_under_way(now).into_iter().for_each(|used| self.tell_use(used, &mut events));
         let job = self.core.job.map(|job| (job.into(), self.core.job_began));
-        let beside = self.core.flushing.then_some((Work::FlushBeside, self.core.activities.flush_began));
+        let beside = self.core.flushing.then_some((Work::FlushBeside, self.flush_began()));
         let firmware = job.into_iter().chain(beside);
-        let flash = self.core.nand.usage_under_way(now).into_iter();
-        let flash = flash.map(|used| (Work::Flash(used.resource, used.op, self.origins(used.op.token)), used.began));
-        flash.chain(firmware).map(|(work, began)| Activity { work, began, ended: now }).collect()
+        events.extend(firmware.map(|(work, began)| Event::Firmware { work, began, ended: now }));
+        events
+    }
+
+    /// When the map flush beside commands began, as far as somebody watched.
+    pub(super) fn flush_began(&self) -> SimTime {
+        self.core.watch.as_ref().map_or(self.core.now, |watch| watch.flush_began)
     }
 
     /// Notes the uses of flash that an event has ended, before the firmware forgets what they were for.
     #[inline(never)]
     pub(super) fn note_flash(&mut self) {
+        let Some(mut watch) = self.core.watch.take() else { return };
         let used: Vec<_> = self.core.nand.take_usage().collect();
-        for nand::Usage { resource, op, began, ended } in used {
-            let origins = self.origins(op.token);
-            self.core.activities.note(Work::Flash(resource, op, origins), began, ended);
+        used.into_iter().for_each(|used| self.tell_use(used, &mut watch.events));
+        self.core.watch = Some(watch);
+    }
+
+    fn tell_use(&self, used: nand::Usage, events: &mut Vec<Event>) {
+        events.push(Event::Flash(used));
+        if let nand::Resource::Die(_) = used.resource {
+            events.extend(self.origins(used.op.token).into_iter().map(Event::For));
         }
     }
 

@@ -11,16 +11,19 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use ftl::{Mark, Translation};
+use ftl::Translation;
 use host::HostMapping;
 use ufs::Tag;
 use units::SimTime;
 use workload::{Issued, ReadOutcome, Ticket, WorkRequest};
 
 use super::records::{LogPart, Records};
-use super::stages::{Path, Stage};
+use super::stages::{Mark, Stage};
 use crate::requests::{Requests, Slot};
-use crate::stack::Stack;
+use crate::stack::Seen;
+
+/// Numbers that a tag may have.
+const TAGS: usize = 1 << u8::BITS;
 
 /// Where the mapping of a command's units came from, by what the two sides of the link say about it.
 pub(crate) fn outcome(host: HostMapping, device: Translation) -> ReadOutcome {
@@ -76,25 +79,25 @@ struct Paths {
 }
 
 impl Paths {
-    /// The path of the request of this place.
+    /// Gets the path of the request of this place to the end of all marks. False if there is no such request.
     #[inline]
-    fn of<'a>(&mut self, place: usize, under_way: &mut [UnderWay], marks: &'a mut Vec<Mark>) -> Option<Path<'a>> {
-        under_way.get(place)?.request.as_ref()?;
+    fn get(&mut self, place: usize, under_way: &mut [UnderWay], marks: &mut Vec<Mark>) -> bool {
+        if under_way.get(place).is_none_or(|one| one.request.is_none()) {
+            return false;
+        }
         if self.last == Some(place) {
-            return Some(Path { marks });
+            return true;
         }
         if self.last.is_some() {
             self.put_aside(under_way, marks);
         }
         (self.last, self.begin) = (Some(place), marks.len());
         let UnderWay { entered, has_path, .. } = under_way[place];
-        if has_path {
-            marks.append(&mut self.others[place]);
-            return Some(Path { marks });
+        match has_path {
+            true => marks.append(&mut self.others[place]),
+            false => marks.push(Mark::new(Stage::Outside, entered)),
         }
-        let mut path = Path { marks };
-        path.extend(Stage::Outside, entered);
-        Some(path)
+        true
     }
 
     /// Keeps the marks of a request that goes on elsewhere.
@@ -118,6 +121,8 @@ pub(super) struct RequestLog {
     wanted: Logging,
     /// From when on times count.
     start: SimTime,
+    /// What the commands under way have done, by tag.
+    ways: Box<[Vec<Mark>; TAGS]>,
     under_way: Vec<UnderWay>,
     paths: Paths,
     records: Records,
@@ -127,15 +132,11 @@ pub(super) struct RequestLog {
 
 impl RequestLog {
     /// An empty log of a workload that begins now.
-    pub(super) fn new(wanted: Logging, stack: &mut Stack) -> RequestLog {
-        stack.note_passages();
-        RequestLog::from(wanted, stack.now())
-    }
-
-    fn from(wanted: Logging, start: SimTime) -> RequestLog {
+    pub(super) fn new(wanted: Logging, now: SimTime) -> RequestLog {
         RequestLog {
             wanted,
-            start,
+            start: now,
+            ways: std::array::from_fn(|_| Vec::new()).into(),
             under_way: Vec::new(),
             paths: Paths::default(),
             records: Records::default(),
@@ -154,37 +155,52 @@ impl RequestLog {
         self.under_way[place] = UnderWay { request: Some(issued.request), entered: now, has_path: false };
     }
 
-    /// The time up to now was spent in a stage by a request and by those that are merged with it.
-    pub(super) fn spent(&mut self, leader: Ticket, requests: &mut Requests, stage: Stage, now: SimTime) {
-        self.each_path(leader, requests, |mut path| path.extend(stage, now));
-    }
-
-    /// A response to a command for a request has come to the host.
-    pub(super) fn responded(&mut self, leader: Ticket, requests: &mut Requests, stack: &Stack, tag: Tag) {
-        let (passage, stays, now) = (stack.passage(tag), stack.device.account(tag).stays, stack.now());
-        self.each_path(leader, requests, |mut path| path.responded(passage, stays, now));
-    }
-
-    /// The paths of a request and of those that are merged with it.
-    #[inline]
-    fn each_path(&mut self, leader: Ticket, requests: &mut Requests, mut change: impl FnMut(Path<'_>)) {
-        for ticket in std::iter::successors(Some(leader), |&ticket| requests.get(ticket).rider) {
-            if let Some(path) = self.path(ticket) {
-                change(path);
-            }
+    /// What driver, link and device have done.
+    pub(super) fn seen(&mut self, seen: &[Seen]) {
+        for &one in seen {
+            let (tag, stage, until) = match one {
+                Seen::Sent { tag, fetching, sent } => {
+                    let way = &mut self.ways[usize::from(tag.0)];
+                    way.clear();
+                    way.push(Mark::new(Stage::Driver, fetching));
+                    (tag, Stage::Fetch, sent)
+                }
+                Seen::Arrived { tag, at } => (tag, Stage::LinkDown, at),
+                Seen::Device(ftl::Event::Stayed { tag, stay, until }) => (tag, stay.into(), until),
+                _ => continue,
+            };
+            self.ways[usize::from(tag.0)].push(Mark::new(stage, until));
         }
     }
 
-    /// The path of a request that is under way; `None` if it was submitted before the log began.
+    /// The time up to now was spent in a stage by a request and by those that are merged with it, as far as it belongs
+    /// to none yet.
+    pub(super) fn spent(&mut self, leader: Ticket, requests: &mut Requests, stage: Stage, now: SimTime) {
+        self.extend(leader, requests, &[Mark::new(stage, now)]);
+    }
+
+    /// A response to a command for a request has come to the host.
+    pub(super) fn responded(&mut self, leader: Ticket, requests: &mut Requests, tag: Tag, now: SimTime) {
+        let mut way = std::mem::take(&mut self.ways[usize::from(tag.0)]);
+        way.push(Mark::new(Stage::LinkUp, now));
+        self.extend(leader, requests, &way);
+        self.ways[usize::from(tag.0)] = way;
+    }
+
+    /// Extends the paths of a request and of those that are merged with it, as far as they have begun in this log.
     #[inline]
-    fn path(&mut self, ticket: Ticket) -> Option<Path<'_>> {
-        self.paths.of(ticket.index(), &mut self.under_way, &mut self.records.marks)
+    fn extend(&mut self, leader: Ticket, requests: &mut Requests, marks: &[Mark]) {
+        for ticket in std::iter::successors(Some(leader), |&ticket| requests.get(ticket).rider) {
+            if self.paths.get(ticket.index(), &mut self.under_way, &mut self.records.marks) {
+                self.records.marks.extend_from_slice(marks);
+            }
+        }
     }
 
     /// Logs a request that completes now. One that was submitted before the log began is not in it.
     #[inline(never)]
     pub(super) fn completed(&mut self, ticket: Ticket, slot: &Slot, now: SimTime, processes: &[String]) {
-        if self.paths.last != Some(ticket.index()) && self.path(ticket).is_none() {
+        if !self.paths.get(ticket.index(), &mut self.under_way, &mut self.records.marks) {
             return;
         }
         self.paths.last = None;
@@ -269,23 +285,19 @@ mod tests {
 
     #[test]
     fn paths_that_take_turns_are_told_apart() {
-        let (mut log, mut requests) = (RequestLog::from(Logging::First(2), SimTime::START), Requests::default());
+        let (mut log, mut requests) = (RequestLog::new(Logging::First(2), SimTime::START), Requests::default());
         for (ticket, at) in [(0, 100), (1, 120), (2, 130)] {
             log.entered(&issued(ticket, at), SimTime(at + 5));
             requests.enter(&issued(ticket, at));
         }
-        let extend = |log: &mut RequestLog, ticket, stage, at| {
-            log.path(Ticket(ticket)).expect("it is under way").extend(stage, SimTime(at));
-        };
-        extend(&mut log, 0, Stage::Block, 140);
-        extend(&mut log, 1, Stage::Driver, 150);
-        extend(&mut log, 0, Stage::Queue, 160);
-        extend(&mut log, 2, Stage::Gc, 165);
-        extend(&mut log, 0, Stage::Sram, 170);
+        log.spent(Ticket(0), &mut requests, Stage::Block, SimTime(140));
+        log.spent(Ticket(1), &mut requests, Stage::Driver, SimTime(150));
+        log.spent(Ticket(0), &mut requests, Stage::Queue, SimTime(160));
+        log.spent(Ticket(2), &mut requests, Stage::Gc, SimTime(165));
+        log.spent(Ticket(0), &mut requests, Stage::Sram, SimTime(170));
         for (ticket, at) in [(1, 175), (0, 180), (2, 190)] {
             log.completed(Ticket(ticket), requests.get(Ticket(ticket)), SimTime(at), &[]);
         }
-        assert!(log.path(Ticket(0)).is_none(), "it has completed");
         let part = log.take(&[]);
         let spent = |record: LogRow| {
             let took = record.stages.iter().enumerate().filter(|(_, time)| time.0 > 0);

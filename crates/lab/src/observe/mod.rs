@@ -39,13 +39,12 @@ pub(crate) use self::records::{log_columns, trace_columns};
 pub(crate) use self::series::SERIES;
 use self::series::Series;
 pub use self::series::{RowSink, SeriesTo, parse_step};
-pub(crate) use self::stages::Passage;
 pub use self::stages::{STAGES, Stage};
 use self::timeline::Timeline;
 pub use self::timeline::TimelineTo;
 pub use self::window::Window;
 use crate::requests::Requests;
-use crate::stack::Stack;
+use crate::stack::{Seen, Stack};
 
 /// What is wanted of a run beside its result. It changes nothing in the run.
 #[derive(Debug, Default)]
@@ -98,6 +97,10 @@ pub(crate) struct Watchers {
     log: Option<RequestLog>,
     timeline: Option<Timeline>,
     series: Option<Series>,
+    /// Driver, link and device note what they do.
+    watching: bool,
+    /// What they have done; kept for its memory.
+    seen: Vec<Seen>,
 }
 
 impl Watchers {
@@ -106,10 +109,21 @@ impl Watchers {
         let Observe { log, timeline, series } = wanted;
         let any = log.is_some() || timeline.is_some() || series.is_some();
         any.then(|| {
-            let log = log.map(|log| RequestLog::new(log, stack));
+            let log = log.map(|log| RequestLog::new(log, stack.now()));
             let timeline = timeline.map(|to| Timeline::new(to, stack));
-            Box::new(Watchers { log, timeline, series: series.map(Series::new) })
+            let mut watchers = Watchers { log, timeline, series: series.map(Series::new), ..Watchers::default() };
+            watchers.watch(stack);
+            Box::new(watchers)
         })
+    }
+
+    /// Has driver, link and device note what they do as long as somebody wants to know.
+    fn watch(&mut self, stack: &mut Stack) {
+        let wanted = self.log.is_some() || self.timeline.as_ref().is_some_and(Timeline::is_open);
+        if wanted != self.watching {
+            self.watching = wanted;
+            stack.watch(wanted);
+        }
     }
 
     /// True if nobody wants more of the run, or nothing can be written any more.
@@ -126,19 +140,25 @@ impl Watchers {
 
     /// Before the event at `next`.
     #[inline(never)]
-    pub fn look(&mut self, scene: Scene<'_>, next: SimTime) {
-        let Scene { stack, requests, processes } = scene;
+    pub fn look(&mut self, scene: &mut Scene<'_>, next: SimTime) {
         if let Some(series) = &mut self.series {
-            series.look(stack, requests.outstanding(), next);
+            series.look(scene.stack, scene.requests.outstanding(), next);
+        }
+        if let Some(log) = &mut self.log {
+            scene.stack.take_seen(&mut self.seen);
+            log.seen(&self.seen);
         }
         if let Some(timeline) = &mut self.timeline {
-            timeline.look(stack, requests, next, processes);
+            scene.stack.take_seen(&mut self.seen);
+            timeline.look(&self.seen, scene, next);
+            self.watch(scene.stack);
         }
+        self.seen.clear();
     }
 
     /// Something happens to a request.
     #[inline(never)]
-    pub fn tell(&mut self, event: Event<'_>, scene: Scene<'_>) {
+    pub fn tell(&mut self, event: Event<'_>, scene: &mut Scene<'_>) {
         let Scene { stack, requests, processes } = scene;
         let now = stack.now();
         if let Some(log) = &mut self.log {
@@ -146,7 +166,7 @@ impl Watchers {
                 Event::Entered(issued) => log.entered(issued, now),
                 Event::ToDriver(ticket) => log.spent(ticket, requests, Stage::Block, now),
                 Event::Unsent(ticket) => log.spent(ticket, requests, Stage::Driver, now),
-                Event::Response(ticket, tag) => log.responded(ticket, requests, stack, tag),
+                Event::Response(ticket, tag) => log.responded(ticket, requests, tag, now),
                 Event::Completed(ticket) => log.completed(ticket, requests.get(ticket), now, processes),
                 Event::MeasuringBegins(_) => {}
             }
@@ -168,13 +188,18 @@ impl Watchers {
     }
 
     /// The run has ended. False if whoever takes the log wants no more.
-    pub fn end(&mut self, scene: Scene<'_>) -> bool {
-        let Scene { stack, requests, processes } = scene;
-        self.series.iter_mut().for_each(|series| series.end(stack));
-        let now = stack.now();
-        self.timeline.iter_mut().for_each(|timeline| timeline.end(stack, requests, now, processes));
+    pub fn end(&mut self, scene: &mut Scene<'_>) -> bool {
+        self.series.iter_mut().for_each(|series| series.end(scene.stack));
+        scene.stack.take_seen(&mut self.seen);
+        if let Some(timeline) = &mut self.timeline {
+            if timeline.is_open() {
+                timeline.add(&self.seen, scene.stack);
+            }
+            timeline.end(scene, scene.stack.now());
+        }
+        scene.stack.watch(false);
         self.log.as_mut().is_none_or(|log| {
-            log.hand_over(processes);
+            log.hand_over(scene.processes);
             !log.is_stopped()
         })
     }

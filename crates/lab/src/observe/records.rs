@@ -6,13 +6,12 @@
 
 use std::ops::Deref;
 
-use ftl::Mark;
 use ufs::Status;
 use units::{Lpa, Nanos, SimTime};
 use workload::report::columns::{Column, Declared, Word, columns};
 use workload::{ReadOutcome, WorkOp, WorkRequest, column};
 
-use super::stages::{STAGE_COLUMNS, STAGES, spent};
+use super::stages::{Mark, STAGE_COLUMNS, STAGES, spent};
 use crate::requests::Slot;
 
 /// A request that has completed.

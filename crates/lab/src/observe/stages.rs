@@ -3,15 +3,15 @@
 //! - **Stage**: a part of the way from the workload to the flash and back ([`Stage`]).
 //! - **Path**: the stages of one request. Each moment between its arrival and its completion belongs to exactly one
 //!   stage, so the stages add up to its latency to the nanosecond.
-//! - **Mark**: the end of a part of a path, as the log keeps it ([`Mark`]): a stage, or a stay in the device.
-//! - **Passage**: when a command was sent, and when it was at the device.
-//! - **Stay**: what it waited for in between, inside the device ([`Stay`]).
+//! - **Mark**: the end of a stage of a path, as the log keeps it ([`Mark`]). Nothing is added up while the run goes on:
+//!   [`spent`] does that for whoever reads the log.
+//! - **Stay**: what a command waits for inside the device ([`Stay`]).
 //!
 //! A request may take several commands, which overlap. A moment belongs to the command whose response comes next: the
 //! path is extended when a response arrives at the host, by what that command did since the response before. So the
 //! stages tell what the request waited for, not what its commands took in all.
 
-use ftl::{Mark, Stay};
+use ftl::Stay;
 use units::{Nanos, SimTime};
 use workload::column;
 use workload::report::columns::Declared;
@@ -71,20 +71,8 @@ stages! {
     Wake = "stage_wake_ns", "until the one who asked was woken";
 }
 
-impl Stage {
-    /// The end of this stage, for a path.
-    #[inline]
-    fn until(self, at: SimTime) -> Mark {
-        Mark::new(Stay::ALL.len() + self as usize, at)
-    }
-
-    /// The position of the stage of a mark.
-    #[inline]
-    fn of_mark(mark: Mark) -> usize {
-        usize::from(STAGE_OF_PART[mark.part()])
-    }
-
-    const fn of(stay: Stay) -> Stage {
+impl From<Stay> for Stage {
+    fn from(stay: Stay) -> Stage {
         match stay {
             Stay::Queue => Stage::Queue,
             Stay::Gc => Stage::Gc,
@@ -106,54 +94,27 @@ impl Stage {
     }
 }
 
-/// The position of the stage of each part that a mark can name: stays, then the stages themselves. A table, because a
-/// jump for each would often be guessed wrong.
-const STAGE_OF_PART: [u8; Mark::PARTS] = {
-    let (mut stages, mut part) = ([0; Mark::PARTS], 0);
-    while part < Stay::ALL.len() + STAGES {
-        stages[part] = match part < Stay::ALL.len() {
-            true => Stage::of(Stay::ALL[part]) as u8,
-            false => (part - Stay::ALL.len()) as u8,
-        };
-        part += 1;
-    }
-    stages
-};
+/// The end of a part of a way. One word, because a log has some ten of them for each of many million requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark(u64);
 
-/// When a command went to the device.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Passage {
-    /// The driver began to get its mapping into the host's cache; the time at which it was sent if it need not.
-    pub fetching: SimTime,
-    /// The driver sent it.
-    pub sent: SimTime,
-    /// It was at the device.
-    pub arrived: SimTime,
-}
+impl Mark {
+    /// Bits of a stage. The others are enough for nine years.
+    const BITS: u32 = 6;
 
-/// The path of a request that is under way, for those who extend it. Nothing is added up while the run goes on:
-/// [`spent`] does that for whoever reads the log.
-#[derive(Debug)]
-pub struct Path<'a> {
-    /// The marks so far end with its own.
-    pub marks: &'a mut Vec<Mark>,
-}
-
-impl Path<'_> {
-    /// The time up to `at` was spent in a stage, as far as it belongs to none yet.
+    /// A stage lasted until `at`.
     #[inline]
-    pub fn extend(&mut self, stage: Stage, at: SimTime) {
-        self.marks.push(stage.until(at));
+    pub fn new(stage: Stage, at: SimTime) -> Mark {
+        debug_assert!(at.0 >> (u64::BITS - Mark::BITS) == 0, "{stage:?} until {at:?}");
+        Mark(at.0 << Mark::BITS | stage as u64)
     }
 
-    /// A response came to the host at `now`. The last of the command's stays in the device ended when it left.
-    #[inline]
-    pub fn responded(&mut self, passage: Passage, stays: &[Mark], now: SimTime) {
-        let Passage { fetching, sent, arrived } = passage;
-        let before = [Stage::Driver.until(fetching), Stage::Fetch.until(sent), Stage::LinkDown.until(arrived)];
-        self.marks.extend_from_slice(&before);
-        self.marks.extend_from_slice(stays);
-        self.extend(Stage::LinkUp, now);
+    fn stage(self) -> usize {
+        self.0 as usize % (1 << Mark::BITS)
+    }
+
+    fn at(self) -> SimTime {
+        SimTime(self.0 >> Mark::BITS)
     }
 }
 
@@ -162,9 +123,9 @@ impl Path<'_> {
 pub fn spent(marks: &[Mark], arrival: SimTime, completed: SimTime) -> [Nanos; STAGES] {
     let mut spent = [Nanos::ZERO; STAGES];
     let mut until = arrival;
-    for &mark in marks.iter().chain([&Stage::Wake.until(completed)]) {
+    for &mark in marks.iter().chain([&Mark::new(Stage::Wake, completed)]) {
         if mark.at() > until {
-            spent[Stage::of_mark(mark)] += mark.at().since(until);
+            spent[mark.stage()] += mark.at().since(until);
             until = mark.at();
         }
     }
@@ -181,17 +142,28 @@ mod tests {
 
     #[test]
     fn two_commands_share_the_time_by_their_responses() {
-        let ended = |(stay, time)| Mark::of(stay, at(time));
-        let mut marks = Vec::new();
-        let mut path = Path { marks: &mut marks };
-        path.extend(Stage::Outside, at(110));
-        path.extend(Stage::Block, at(110));
-        let die = Stay::DieGc;
-        let stays = [(Stay::Queue, 128), (die, 139), (Stay::FlashRead, 149), (Stay::Firmware, 150)].map(ended);
-        path.responded(Passage { fetching: at(112), sent: at(115), arrived: at(120) }, &stays, at(160));
+        let ended = |(stage, time)| Mark::new(stage, at(time));
+        let of_request = [(Stage::Outside, 110), (Stage::Block, 110)];
+        let first = [
+            (Stage::Driver, 112),
+            (Stage::Fetch, 115),
+            (Stage::LinkDown, 120),
+            (Stage::Queue, 128),
+            (Stage::DieGc, 139),
+            (Stage::FlashRead, 149),
+            (Stage::Firmware, 150),
+            (Stage::LinkUp, 160),
+        ];
         // It was on the link while the first was in the device.
-        let stays = [(Stay::Gc, 170), (Stay::Program, 180)].map(ended);
-        path.responded(Passage { fetching: at(118), sent: at(118), arrived: at(165) }, &stays, at(181));
+        let second = [
+            (Stage::Driver, 118),
+            (Stage::Fetch, 118),
+            (Stage::LinkDown, 165),
+            (Stage::Gc, 170),
+            (Stage::Program, 180),
+            (Stage::LinkUp, 181),
+        ];
+        let marks: Vec<_> = of_request.into_iter().chain(first).chain(second).map(ended).collect();
         let spent = spent(&marks, at(100), at(185));
         let sum = |stage: Stage| spent[stage as usize].0;
         assert_eq!([Stage::Outside, Stage::Block, Stage::Driver].map(sum), [10, 0, 2]);
