@@ -228,8 +228,8 @@ impl Device {
         }
     }
 
-    /// How the units of a tag's command have been translated. Valid when its response arrives at the host, until the tag
-    /// is used again. For reports only; a host can not ask for it.
+    /// How the units of a tag's command have been translated. Valid when its response arrives at the host, until the
+    /// tag is used again. For reports only; a host can not ask for it.
     #[inline]
     pub fn translation(&self, tag: Tag) -> Translation {
         self.firmware.translation(tag)

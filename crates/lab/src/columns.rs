@@ -13,6 +13,9 @@ pub fn columns_json() -> String {
 }
 
 fn told<'a, R: 'a>(columns: impl IntoIterator<Item = &'a Declared<R>>) -> Value {
-    let one = |&Declared { name, dtype, unit, meaning, words, .. }: &Declared<R>| json!({ "name": name, "dtype": dtype, "unit": unit, "meaning": meaning, "words": words });
-    columns.into_iter().map(one).collect()
+    let told = columns.into_iter().map(|column| {
+        let &Declared { name, dtype, unit, meaning, words, .. } = column;
+        json!({ "name": name, "dtype": dtype, "unit": unit, "meaning": meaning, "words": words })
+    });
+    told.collect()
 }

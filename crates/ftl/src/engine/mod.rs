@@ -315,7 +315,8 @@ impl<M: Mapping> Engine<M> {
         self.core.effects.responses = responses;
     }
 
-    /// How the units of a tag's command have been translated so far. Valid until the next command with this tag arrives.
+    /// How the units of a tag's command have been translated so far. Valid until the next command with this tag
+    /// arrives.
     pub fn translation(&self, tag: Tag) -> Translation {
         self.commands[usize::from(tag.0)].translation
     }

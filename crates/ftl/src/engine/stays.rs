@@ -8,7 +8,7 @@ use super::state::Engine;
 use super::waiting::Waiter;
 use crate::core::Job;
 use crate::report::stay::{Front, Stay, Stays};
-use crate::report::watch::{Event, Watch};
+use crate::report::watch::{Event, Watch, Work};
 use crate::seat::Mapping;
 
 impl<M: Mapping> Engine<M> {
@@ -71,7 +71,7 @@ impl<M: Mapping> Engine<M> {
     /// Commands wait for the front end: notes what has become of it.
     #[inline(never)]
     fn note_front(&self, stays: &mut Stays, events: &mut Vec<Event>) {
-        let (job, next) = (self.core.job, self.ordered.front().copied());
+        let (job, next) = (self.core.job.map(Work::from), self.ordered.front().copied());
         let front = Front { job, next, loads: next.is_some() && self.lookups.write_loading };
         if stays.front == front {
             return;

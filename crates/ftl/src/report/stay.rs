@@ -13,8 +13,7 @@ use nand::{Cause, Wait};
 use ufs::Tag;
 use units::SimTime;
 
-use super::watch::Event;
-use crate::core::Job;
+use super::watch::{Event, Work};
 
 /// Declares the stays, in order.
 macro_rules! stays {
@@ -88,7 +87,7 @@ impl Stay {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Front {
     /// What holds it.
-    pub job: Option<Job>,
+    pub job: Option<Work>,
     /// The command that is accepted next.
     pub next: Option<u8>,
     /// That command waits for a map unit.

@@ -86,7 +86,9 @@ impl LogRow {
 
 /// What a workload says of a request.
 const ASKED: &[Declared<LogRow>] = &[
-    column!("arrival_ns": u64, "ns", "from the beginning of the workload on", |row| row.since_start(row.request.arrival)),
+    column!("arrival_ns": u64, "ns", "from the beginning of the workload on", |row| {
+        row.since_start(row.request.arrival)
+    }),
     column!("kind": Word in WorkOp::NAMES, "", "read, write, flush or trim", |row| Word(Some(row.request.op as u16))),
     column!("sector": u64, "512 B", "first sector, as the workload gave it", |row| row.request.sector),
     column!("bytes": u64, "B", "length, as the workload gave it", |row| row.request.bytes),
