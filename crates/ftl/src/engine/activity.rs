@@ -32,36 +32,36 @@ impl<M: Mapping> Engine<M> {
     #[inline(never)]
     pub(super) fn note_flash(&mut self) {
         let Some(mut watch) = self.core.watch.take() else { return };
-        let used: Vec<_> = self.core.nand.take_usage().collect();
-        used.into_iter().for_each(|used| self.tell_use(used, &mut watch.events));
+        while let Some(used) = self.core.nand.take_usage() {
+            self.tell_use(used, &mut watch.events);
+        }
         self.core.watch = Some(watch);
     }
 
+    /// Tells a use, and of a die also the requests that its operation is for; none if it is the firmware's own.
     fn tell_use(&self, used: nand::Usage, events: &mut Vec<Event>) {
         events.push(Event::Flash(used));
-        if let nand::Resource::Die(_) = used.resource {
-            events.extend(self.origins(used.op.token).into_iter().map(Event::For));
-        }
-    }
-
-    /// The requests that an operation is for; none if it is the firmware's own.
-    fn origins(&self, token: u32) -> Vec<Origin> {
-        let command = |tag| Origin::Command(Tag(tag));
-        let mut origins = match self.core.ops.purpose(token) {
-            Purpose::HostRead { tag, .. } => vec![command(tag)],
+        let nand::Resource::Die(_) = used.resource else { return };
+        let mut tell = |origin| {
+            // Units of one write come after each other.
+            if events.last() != Some(&Event::For(origin)) {
+                events.push(Event::For(origin));
+            }
+        };
+        let token = used.op.token;
+        match self.core.ops.purpose(token) {
+            Purpose::HostRead { tag, .. } => tell(Origin::Command(Tag(tag))),
             Purpose::HostProgram { n, .. } => {
                 let stamp = |i| self.core.buffer.unit(self.core.ops.buf(token, i)).1;
-                (0..n).map(|i| Origin::Write(stamp(i))).collect()
+                (0..n).for_each(|i| tell(Origin::Write(stamp(i))));
             }
             Purpose::SegmentLoad { units } => {
-                let waiters =
-                    self.loads.active.iter().filter(|load| load.units == units).flat_map(|load| &load.waiters);
-                waiters.filter_map(Waiter::tag).map(command).collect()
+                let loads = self.loads.active.iter().filter(|load| load.units == units);
+                let tags = loads.flat_map(|load| &load.waiters).filter_map(Waiter::tag);
+                tags.for_each(|tag| tell(Origin::Command(Tag(tag))));
             }
-            _ => Vec::new(),
-        };
-        origins.dedup();
-        origins
+            _ => {}
+        }
     }
 
     /// How full queues and buffers are.
