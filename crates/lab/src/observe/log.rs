@@ -1,8 +1,8 @@
 //! A log of requests, kept when somebody wants it: who asked for what, when, for how long, what the traced device took
 //! for it, where the time went, and where the mapping of a read came from.
 //!
-//! The log is kept in memory up to a number of requests, or handed over in pieces as it grows, so that a run of any
-//! length needs no more memory for it than one piece.
+//! The log is kept in memory up to a number of requests, or handed over in parts as it grows, so that a run of any
+//! length needs no more memory for it than some parts.
 //!
 //! Neither driver nor device tell each other where a mapping came from. The laboratory asks both of them, by tag, when
 //! a response arrives at the host. Requests under way are remembered here and not in the run loop's own table, so that
@@ -10,18 +10,20 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::mpsc::{Receiver, Sender, channel};
 
-use ftl::{Mark, Translation};
+use ftl::Translation;
 use host::HostMapping;
+use ufs::Tag;
 use units::SimTime;
-use workload::report::columns::Column;
 use workload::{Issued, ReadOutcome, Ticket, WorkRequest};
 
-use crate::log_columns::log_columns;
-use crate::records::{Records, RequestRecord};
-use crate::requests::Slot;
-use crate::stages::{Path, Stage};
+use super::records::{LogPart, Records};
+use super::stages::{Mark, Stage};
+use crate::requests::{Requests, Slot};
+use crate::stack::Seen;
+
+/// Numbers that a tag may have.
+const TAGS: usize = 1 << u8::BITS;
 
 /// Where the mapping of a command's units came from, by what the two sides of the link say about it.
 pub(crate) fn outcome(host: HostMapping, device: Translation) -> ReadOutcome {
@@ -32,89 +34,23 @@ pub(crate) fn outcome(host: HostMapping, device: Translation) -> ReadOutcome {
     }
 }
 
-/// Requests that have completed, in the order of their completion.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct LoggedRequests {
-    /// The first of them, as many as the log has room for.
-    pub records: Vec<RequestRecord>,
-    /// Requests that completed after it was full.
-    pub left_out: u64,
-}
-
-impl LoggedRequests {
-    /// A row for each request, with times in nanoseconds from `start` on.
-    pub fn columns(&self, start: SimTime) -> Vec<Column> {
-        let mut records = Records::default();
-        self.records.iter().for_each(|record| records.add(record));
-        log_columns(&records, start)
-    }
-}
-
-/// A part of a log that has been handed over.
-///
-/// Whoever has it makes a part of a file of it ([`LogFile`](crate::LogFile)), perhaps in a thread of its own. When it
-/// is dropped, its memory goes back to the log.
-#[derive(Debug)]
-pub struct Piece {
-    records: Records,
-    start: SimTime,
-    back: Sender<Records>,
-}
-
-impl Piece {
-    /// Number of requests.
-    #[expect(clippy::len_without_is_empty, reason = "no piece is empty")]
-    pub fn len(&self) -> usize {
-        self.records.len()
-    }
-
-    pub(crate) fn records(&self) -> &Records {
-        &self.records
-    }
-
-    /// From when on its times count.
-    pub(crate) fn start(&self) -> SimTime {
-        self.start
-    }
-
-    /// Its requests, in the order of their completion.
-    pub fn requests(&self) -> impl Iterator<Item = RequestRecord> {
-        self.records.iter()
-    }
-}
-
-impl Drop for Piece {
-    fn drop(&mut self) {
-        let mut records = std::mem::take(&mut self.records);
-        records.clear();
-        // The run may be over; then nobody needs it.
-        let _ = self.back.send(records);
-    }
-}
-
-/// Takes over a piece of a log; the texts are the names of processes so far. It may stop the run.
-pub type Sink = Box<dyn FnMut(Piece, &[String]) -> ControlFlow<()> + Send>;
+/// Takes over a part of a log. It may stop the run.
+pub type LogSink = Box<dyn FnMut(LogPart) -> ControlFlow<()> + Send>;
 
 /// What becomes of the requests of a log.
-pub enum Keep {
-    /// The first so many are kept.
+pub enum Logging {
+    /// The first so many are kept to the end.
     First(usize),
-    /// All are handed over, so many at a time.
-    Pieces {
-        /// Requests of a piece; the last one may be shorter.
-        length: usize,
-        /// From when on times count.
-        start: SimTime,
-        /// Who gets them.
-        sink: Sink,
-    },
+    /// All are handed over as the run goes on, in parts of so many (at least one; the last has fewer): a run of any
+    /// length needs no more memory for the log than some parts.
+    Parts(usize, LogSink),
 }
 
-impl fmt::Debug for Keep {
+impl fmt::Debug for Logging {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Keep::First(most) => write!(f, "First({most})"),
-            Keep::Pieces { length, .. } => write!(f, "Pieces({length})"),
+            Logging::First(most) => write!(f, "First({most})"),
+            Logging::Parts(length, _) => write!(f, "Parts({length})"),
         }
     }
 }
@@ -143,25 +79,25 @@ struct Paths {
 }
 
 impl Paths {
-    /// The path of the request of this place.
+    /// Gets the path of the request of this place to the end of all marks. False if there is no such request.
     #[inline]
-    fn of<'a>(&mut self, place: usize, under_way: &mut [UnderWay], marks: &'a mut Vec<Mark>) -> Option<Path<'a>> {
-        under_way.get(place)?.request.as_ref()?;
+    fn get(&mut self, place: usize, under_way: &mut [UnderWay], marks: &mut Vec<Mark>) -> bool {
+        if under_way.get(place).is_none_or(|one| one.request.is_none()) {
+            return false;
+        }
         if self.last == Some(place) {
-            return Some(Path { marks });
+            return true;
         }
         if self.last.is_some() {
             self.put_aside(under_way, marks);
         }
         (self.last, self.begin) = (Some(place), marks.len());
         let UnderWay { entered, has_path, .. } = under_way[place];
-        if has_path {
-            marks.append(&mut self.others[place]);
-            return Some(Path { marks });
+        match has_path {
+            true => marks.append(&mut self.others[place]),
+            false => marks.push(Mark::new(Stage::Outside, entered)),
         }
-        let mut path = Path { marks };
-        path.extend(Stage::Outside, entered);
-        Some(path)
+        true
     }
 
     /// Keeps the marks of a request that goes on elsewhere.
@@ -181,34 +117,37 @@ impl Paths {
 
 /// A log of requests while a run goes on.
 #[derive(Debug)]
-pub(crate) struct RequestLog {
-    keep: Keep,
+pub(super) struct RequestLog {
+    wanted: Logging,
+    /// From when on times count.
+    start: SimTime,
+    /// What the commands under way have done, by tag.
+    ways: Box<[Vec<Mark>; TAGS]>,
     under_way: Vec<UnderWay>,
     paths: Paths,
     records: Records,
     left_out: u64,
-    /// Memory of pieces that comes back.
-    spare: (Sender<Records>, Receiver<Records>),
     stopped: bool,
 }
 
 impl RequestLog {
-    /// An empty log.
-    pub(crate) fn new(keep: Keep) -> RequestLog {
+    /// An empty log of a workload that begins now.
+    pub(super) fn new(wanted: Logging, now: SimTime) -> RequestLog {
         RequestLog {
-            keep,
+            wanted,
+            start: now,
+            ways: std::array::from_fn(|_| Vec::new()).into(),
             under_way: Vec::new(),
             paths: Paths::default(),
             records: Records::default(),
             left_out: 0,
-            spare: channel(),
             stopped: false,
         }
     }
 
     /// Remembers a request that the workload hands in now.
     #[inline(never)]
-    pub(crate) fn entered(&mut self, issued: &Issued, now: SimTime) {
+    pub(super) fn entered(&mut self, issued: &Issued, now: SimTime) {
         let place = issued.ticket.index();
         if self.under_way.len() <= place {
             self.under_way.resize(place + 1, UnderWay { request: None, entered: now, has_path: false });
@@ -216,22 +155,58 @@ impl RequestLog {
         self.under_way[place] = UnderWay { request: Some(issued.request), entered: now, has_path: false };
     }
 
-    /// The path of a request that is under way; `None` if it was submitted before the log began.
+    /// What driver, link and device have done.
+    pub(super) fn seen(&mut self, seen: &[Seen]) {
+        for &one in seen {
+            let (tag, stage, until) = match one {
+                Seen::Sent { tag, fetching, sent } => {
+                    let way = &mut self.ways[usize::from(tag.0)];
+                    way.clear();
+                    way.push(Mark::new(Stage::Driver, fetching));
+                    (tag, Stage::Fetch, sent)
+                }
+                Seen::Arrived { tag, at } => (tag, Stage::LinkDown, at),
+                Seen::Device(ftl::Event::Stayed { tag, stay, until }) => (tag, stay.into(), until),
+                _ => continue,
+            };
+            self.ways[usize::from(tag.0)].push(Mark::new(stage, until));
+        }
+    }
+
+    /// The time up to now was spent in a stage by a request and by those that are merged with it, as far as it belongs
+    /// to none yet.
+    pub(super) fn spent(&mut self, leader: Ticket, requests: &mut Requests, stage: Stage, now: SimTime) {
+        self.extend(leader, requests, &[Mark::new(stage, now)]);
+    }
+
+    /// A response to a command for a request has come to the host.
+    pub(super) fn responded(&mut self, leader: Ticket, requests: &mut Requests, tag: Tag, now: SimTime) {
+        let mut way = std::mem::take(&mut self.ways[usize::from(tag.0)]);
+        way.push(Mark::new(Stage::LinkUp, now));
+        self.extend(leader, requests, &way);
+        self.ways[usize::from(tag.0)] = way;
+    }
+
+    /// Extends the paths of a request and of those that are merged with it, as far as they have begun in this log.
     #[inline]
-    pub(crate) fn path(&mut self, ticket: Ticket) -> Option<Path<'_>> {
-        self.paths.of(ticket.index(), &mut self.under_way, &mut self.records.marks)
+    fn extend(&mut self, leader: Ticket, requests: &mut Requests, marks: &[Mark]) {
+        for ticket in std::iter::successors(Some(leader), |&ticket| requests.get(ticket).rider) {
+            if self.paths.get(ticket.index(), &mut self.under_way, &mut self.records.marks) {
+                self.records.marks.extend_from_slice(marks);
+            }
+        }
     }
 
     /// Logs a request that completes now. One that was submitted before the log began is not in it.
     #[inline(never)]
-    pub(crate) fn completed(&mut self, ticket: Ticket, slot: &Slot, now: SimTime, processes: &[String]) {
-        if self.paths.last != Some(ticket.index()) && self.path(ticket).is_none() {
+    pub(super) fn completed(&mut self, ticket: Ticket, slot: &Slot, now: SimTime, processes: &[String]) {
+        if !self.paths.get(ticket.index(), &mut self.under_way, &mut self.records.marks) {
             return;
         }
         self.paths.last = None;
         let begin = self.paths.begin;
         let Some(request) = self.under_way[ticket.index()].request.take() else { return };
-        if let Keep::First(most) = self.keep
+        if let Logging::First(most) = self.wanted
             && self.records.len() == most
         {
             self.records.marks.truncate(begin);
@@ -239,8 +214,8 @@ impl RequestLog {
         } else {
             self.records.push(request, slot, self.records.marks.len() - begin, now);
         }
-        if let Keep::Pieces { length, .. } = self.keep
-            && self.records.len() == length
+        if let Logging::Parts(length, _) = self.wanted
+            && self.records.len() >= length
         {
             self.hand_over(processes);
         }
@@ -248,29 +223,31 @@ impl RequestLog {
 
     /// Hands over what has not been handed over yet, if the log is to be handed over at all.
     #[inline(never)]
-    pub(crate) fn hand_over(&mut self, processes: &[String]) {
-        if let Keep::Pieces { sink, start, .. } = &mut self.keep
-            && self.records.len() > 0
-        {
-            self.paths.put_aside(&mut self.under_way, &mut self.records.marks);
-            let (back, spare) = &self.spare;
-            let records = std::mem::replace(&mut self.records, spare.try_recv().unwrap_or_default());
-            let piece = Piece { records, start: *start, back: back.clone() };
-            self.stopped = self.stopped || sink(piece, processes).is_break();
+    pub(super) fn hand_over(&mut self, processes: &[String]) {
+        if matches!(self.wanted, Logging::Parts(..)) && self.records.len() > 0 {
+            let part = self.take(processes);
+            self.records = part.records.as_large();
+            if let Logging::Parts(_, sink) = &mut self.wanted {
+                self.stopped = self.stopped || sink(part).is_break();
+            }
         }
     }
 
+    /// True if it is to be kept to the end.
+    pub(super) fn keeps(&self) -> bool {
+        matches!(self.wanted, Logging::First(_))
+    }
+
     /// True if whoever takes the log wants no more.
-    pub(crate) fn is_stopped(&self) -> bool {
+    pub(super) fn is_stopped(&self) -> bool {
         self.stopped
     }
 
     /// What has been logged so far; the next call gives what comes after.
-    pub(crate) fn take(&mut self) -> LoggedRequests {
+    pub(super) fn take(&mut self, processes: &[String]) -> LogPart {
         self.paths.put_aside(&mut self.under_way, &mut self.records.marks);
-        let records = self.records.iter().collect();
-        self.records.clear();
-        LoggedRequests { records, left_out: std::mem::take(&mut self.left_out) }
+        let (records, left_out) = (std::mem::take(&mut self.records), std::mem::take(&mut self.left_out));
+        LogPart { records, start: self.start, processes: processes.to_vec(), left_out }
     }
 }
 
@@ -279,7 +256,8 @@ mod tests {
     use workload::WorkOp;
 
     use super::*;
-    use crate::requests::{self, Requests};
+    use crate::observe::records::LogRow;
+    use crate::requests;
 
     #[test]
     fn a_mapping_is_the_hosts_only_if_the_device_took_it() {
@@ -307,32 +285,29 @@ mod tests {
 
     #[test]
     fn paths_that_take_turns_are_told_apart() {
-        let (mut log, mut requests) = (RequestLog::new(Keep::First(2)), Requests::default());
+        let (mut log, mut requests) = (RequestLog::new(Logging::First(2), SimTime::START), Requests::default());
         for (ticket, at) in [(0, 100), (1, 120), (2, 130)] {
             log.entered(&issued(ticket, at), SimTime(at + 5));
             requests.enter(&issued(ticket, at));
         }
-        let extend = |log: &mut RequestLog, ticket, stage, at| {
-            log.path(Ticket(ticket)).expect("it is under way").extend(stage, SimTime(at));
-        };
-        extend(&mut log, 0, Stage::Block, 140);
-        extend(&mut log, 1, Stage::Driver, 150);
-        extend(&mut log, 0, Stage::Queue, 160);
-        extend(&mut log, 2, Stage::Gc, 165);
-        extend(&mut log, 0, Stage::Sram, 170);
+        log.spent(Ticket(0), &mut requests, Stage::Block, SimTime(140));
+        log.spent(Ticket(1), &mut requests, Stage::Driver, SimTime(150));
+        log.spent(Ticket(0), &mut requests, Stage::Queue, SimTime(160));
+        log.spent(Ticket(2), &mut requests, Stage::Gc, SimTime(165));
+        log.spent(Ticket(0), &mut requests, Stage::Sram, SimTime(170));
         for (ticket, at) in [(1, 175), (0, 180), (2, 190)] {
             log.completed(Ticket(ticket), requests.get(Ticket(ticket)), SimTime(at), &[]);
         }
-        assert!(log.path(Ticket(0)).is_none(), "it has completed");
-        let LoggedRequests { records, left_out } = log.take();
-        let spent = |record: &RequestRecord| {
+        let part = log.take(&[]);
+        let spent = |record: LogRow| {
             let took = record.stages.iter().enumerate().filter(|(_, time)| time.0 > 0);
             took.map(|(stage, time)| (stage, time.0)).collect::<Vec<_>>()
         };
         let [outside, block, driver, queue, sram, wake] =
             [Stage::Outside, Stage::Block, Stage::Driver, Stage::Queue, Stage::Sram, Stage::Wake].map(|s| s as usize);
-        assert_eq!(spent(&records[0]), [(outside, 5), (driver, 25), (wake, 25)]);
-        assert_eq!(spent(&records[1]), [(outside, 5), (block, 35), (queue, 20), (sram, 10), (wake, 10)]);
-        assert_eq!((records.len(), left_out), (2, 1));
+        let [first, second] = part.rows().map(spent).collect::<Vec<_>>().try_into().expect("room for two");
+        assert_eq!(first, [(outside, 5), (driver, 25), (wake, 25)]);
+        assert_eq!(second, [(outside, 5), (block, 35), (queue, 20), (sram, 10), (wake, 10)]);
+        assert_eq!(part.left_out, 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Completions over time: a fixed number of intervals at most, whatever the length of the run.
+//! Completions over time, in every result: a fixed number of intervals at most, whatever the length of the run.
 
 use units::{Nanos, SimTime};
 
@@ -34,7 +34,7 @@ impl Interval {
 
 /// Measured completions by interval and kind.
 #[derive(Clone, Debug)]
-pub struct Series {
+pub struct Intervals {
     began: SimTime,
     length: Nanos,
     /// The intervals before the last one.
@@ -45,9 +45,9 @@ pub struct Series {
     end: SimTime,
 }
 
-impl Default for Series {
-    fn default() -> Series {
-        Series {
+impl Default for Intervals {
+    fn default() -> Intervals {
+        Intervals {
             began: SimTime::START,
             length: SHORTEST,
             closed: Vec::new(),
@@ -57,10 +57,10 @@ impl Default for Series {
     }
 }
 
-impl Series {
+impl Intervals {
     /// The first interval begins now.
     pub fn begin(&mut self, now: SimTime) {
-        *self = Series { began: now, end: now, ..Series::default() };
+        *self = Intervals { began: now, end: now, ..Intervals::default() };
     }
 
     /// A request has completed.
@@ -113,7 +113,7 @@ impl Series {
     }
 
     /// The intervals in the order of time; the last one may have ended early.
-    pub fn intervals(&self) -> impl Iterator<Item = &[Interval; KINDS]> + Clone {
+    pub fn all(&self) -> impl Iterator<Item = &[Interval; KINDS]> + Clone {
         let last = (self.end > self.began).then_some(&self.open);
         self.closed.iter().chain(last)
     }
@@ -126,8 +126,8 @@ mod tests {
     use super::*;
     use crate::requests::Requests;
 
-    /// A series of writes of 4 KiB that arrived at 0 and completed at these times.
-    fn series(began: SimTime, times: &[u64]) -> Series {
+    /// Writes of 4 KiB that arrived at 0 and completed at these times.
+    fn intervals(began: SimTime, times: &[u64]) -> Intervals {
         let request = WorkRequest {
             arrival: began,
             sector: 0,
@@ -141,31 +141,31 @@ mod tests {
         };
         let mut requests = Requests::default();
         let slot = requests.enter(&Issued { ticket: Ticket(0), group: GroupId(0), measured: true, request });
-        let mut series = Series::default();
-        series.begin(began);
-        times.iter().for_each(|&at| series.completed(slot, began + Nanos(at)));
-        series
+        let mut intervals = Intervals::default();
+        intervals.begin(began);
+        times.iter().for_each(|&at| intervals.completed(slot, began + Nanos(at)));
+        intervals
     }
 
-    fn counts(series: &Series) -> Vec<u64> {
-        series.intervals().map(|kinds| kinds[WorkOp::Write as usize].requests).collect()
+    fn counts(intervals: &Intervals) -> Vec<u64> {
+        intervals.all().map(|kinds| kinds[WorkOp::Write as usize].requests).collect()
     }
 
     #[test]
     fn completions_are_counted_in_the_interval_in_which_they_fall() {
-        let series = series(SimTime(5_000_000_000), &[0, 999_999, 1_000_000, 3_500_000]);
-        assert_eq!(counts(&series), [2, 1, 0, 1]);
-        let first = series.intervals().next().expect("there are four")[WorkOp::Write as usize];
+        let intervals = intervals(SimTime(5_000_000_000), &[0, 999_999, 1_000_000, 3_500_000]);
+        assert_eq!(counts(&intervals), [2, 1, 0, 1]);
+        let first = intervals.all().next().expect("there are four")[WorkOp::Write as usize];
         assert_eq!(first, Interval { requests: 2, bytes: 8192, latency_ns: 999_999, most_ns: 999_999 });
     }
 
     #[test]
     fn a_long_run_has_longer_intervals_and_loses_nothing() {
         let times: Vec<u64> = (0..1000).map(|i| i * 10_000_000).chain([7 * 86_400_000_000_000]).collect();
-        let series = series(SimTime(1), &times);
-        assert!((MOST / 2 + 1..=MOST).contains(&series.intervals().count()));
-        assert_eq!(counts(&series).iter().sum::<u64>(), 1001);
-        assert_eq!(counts(&series)[0], 1000, "10 s lie within one interval of a week's 256");
-        assert_eq!(series.length().0 % SHORTEST.0, 0);
+        let intervals = intervals(SimTime(1), &times);
+        assert!((MOST / 2 + 1..=MOST).contains(&intervals.all().count()));
+        assert_eq!(counts(&intervals).iter().sum::<u64>(), 1001);
+        assert_eq!(counts(&intervals)[0], 1000, "10 s lie within one interval of a week's 256");
+        assert_eq!(intervals.length().0 % SHORTEST.0, 0);
     }
 }

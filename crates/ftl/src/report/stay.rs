@@ -10,10 +10,10 @@
 //! their lengths are exact, their order in time is not kept.
 
 use nand::{Cause, Wait};
+use ufs::Tag;
 use units::SimTime;
 
-use crate::core::Job;
-use crate::engine::state::Translation;
+use super::watch::{Event, Work};
 
 /// Declares the stays, in order.
 macro_rules! stays {
@@ -83,59 +83,11 @@ impl Stay {
     }
 }
 
-/// The end of a part of a way: what it was, as a number, and until when. The numbers of stays are the first ones; the
-/// others are for those who follow a request outside of the device.
-///
-/// One word, because a log of requests has some ten of them for each of many million requests.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Mark(u64);
-
-impl Mark {
-    /// Numbers of parts. The other bits are enough for nine years.
-    pub const PARTS: usize = 1 << Mark::PART_BITS;
-    const PART_BITS: u32 = 6;
-
-    /// The part of this number lasted until `at`.
-    #[inline]
-    pub fn new(part: usize, at: SimTime) -> Mark {
-        debug_assert!(part < Mark::PARTS && at.0 >> (u64::BITS - Mark::PART_BITS) == 0, "part {part} until {at:?}");
-        Mark(at.0 << Mark::PART_BITS | part as u64)
-    }
-
-    /// The stay lasted until `at`.
-    #[inline]
-    pub fn of(stay: Stay, at: SimTime) -> Mark {
-        Mark::new(stay as usize, at)
-    }
-
-    /// Number of the part.
-    #[inline]
-    pub fn part(self) -> usize {
-        self.0 as usize % Mark::PARTS
-    }
-
-    /// Its end.
-    #[inline]
-    pub fn at(self) -> SimTime {
-        SimTime(self.0 >> Mark::PART_BITS)
-    }
-}
-
-/// What there is to tell of a command.
-#[derive(Clone, Copy, Debug)]
-pub struct Account<'a> {
-    /// How its units were translated.
-    pub translation: Translation,
-    /// What it has waited for, in order, with the end of each stay; nothing without
-    /// [`Device::note_stays`](crate::Device::note_stays).
-    pub stays: &'a [Mark],
-}
-
 /// The state of the front end that many commands may wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Front {
     /// What holds it.
-    pub job: Option<Job>,
+    pub job: Option<Work>,
     /// The command that is accepted next.
     pub next: Option<u8>,
     /// That command waits for a map unit.
@@ -149,8 +101,10 @@ const TAGS: usize = 1 << u8::BITS;
 #[cfg_attr(feature = "explore", derive(Clone))]
 #[derive(Debug)]
 pub struct Stays {
-    /// By tag.
-    courses: Box<[Course; TAGS]>,
+    /// What each waits for now.
+    now: [Stay; TAGS],
+    /// Loads of map units that each waits for.
+    loads: [u32; TAGS],
     /// Commands that may have got to another stay in the present event.
     pub(crate) moved: Vec<u8>,
     /// Other commands than those of `moved` change their stay only when this does.
@@ -159,32 +113,23 @@ pub struct Stays {
     pub(crate) operation: Option<Wait>,
 }
 
-/// What one command waits for.
-#[cfg_attr(feature = "explore", derive(Clone))]
-#[derive(Debug)]
-struct Course {
-    now: Stay,
-    /// Loads of map units that it waits for.
-    loads: u32,
-    /// What it has waited for before, with the end of each stay.
-    ended: Vec<Mark>,
-}
-
 impl Stays {
     /// Nothing under way.
     pub fn new() -> Stays {
-        let course = |_| Course { now: Stay::Queue, loads: 0, ended: Vec::new() };
-        let courses = Box::new(std::array::from_fn(course));
-        Stays { courses, moved: Vec::new(), front: Front::default(), operation: None }
+        let (now, loads) = ([Stay::Queue; TAGS], [0; TAGS]);
+        Stays { now, loads, moved: Vec::new(), front: Front::default(), operation: None }
     }
 
     /// A command has come.
     #[inline(never)]
     pub fn begin(&mut self, tag: u8) {
         self.moved.push(tag);
-        let course = &mut self.courses[usize::from(tag)];
-        course.now = Stay::Queue;
-        course.ended.clear();
+        self.set(tag, Stay::Queue);
+    }
+
+    /// A command waits for this when watching begins.
+    pub fn set(&mut self, tag: u8, stay: Stay) {
+        self.now[usize::from(tag)] = stay;
     }
 
     /// The command of this tag goes on or begins to wait in the present event.
@@ -197,69 +142,57 @@ impl Stays {
 
     /// What a command waits for now.
     pub fn now(&self, tag: u8) -> Stay {
-        self.courses[usize::from(tag)].now
+        self.now[usize::from(tag)]
     }
 
     /// The command of this tag waits for one more load of a map unit.
     pub fn load_begun(&mut self, tag: u8) {
-        self.courses[usize::from(tag)].loads += 1;
+        self.loads[usize::from(tag)] += 1;
     }
 
     /// One of the loads that the command of this tag waits for is done.
     pub fn load_done(&mut self, tag: u8) {
-        self.courses[usize::from(tag)].loads -= 1;
+        self.loads[usize::from(tag)] -= 1;
     }
 
     /// True if a command waits for a load of a map unit.
     pub fn loads(&self, tag: u8) -> bool {
-        self.courses[usize::from(tag)].loads > 0
+        self.loads[usize::from(tag)] > 0
     }
 
     /// From `time` on a command waits for this. Where it goes on to wait for flash, it waits for another operation.
-    pub fn note(&mut self, tag: u8, stay: Stay, time: SimTime) {
-        let before = std::mem::replace(&mut self.courses[usize::from(tag)].now, stay);
+    pub fn note(&mut self, tag: u8, stay: Stay, time: SimTime, to: &mut Vec<Event>) {
+        let before = std::mem::replace(&mut self.now[usize::from(tag)], stay);
         if before != stay || self.operation.is_some() && stay.is_for_flash() {
-            self.end(tag, before, time);
+            self.end(tag, before, time, to);
         }
     }
 
     /// A command is answered at `time`, and its response leaves at `left`.
     #[inline(never)]
-    pub fn answered(&mut self, tag: u8, time: SimTime, left: SimTime) {
-        self.end(tag, self.now(tag), time);
-        self.courses[usize::from(tag)].ended.push(Mark::of(Stay::Firmware, left));
+    pub fn answered(&mut self, tag: u8, time: SimTime, left: SimTime, to: &mut Vec<Event>) {
+        self.end(tag, self.now(tag), time, to);
+        to.push(Event::Stayed { tag: Tag(tag), stay: Stay::Firmware, until: left });
     }
 
     #[inline]
-    fn end(&mut self, tag: u8, stay: Stay, time: SimTime) {
+    fn end(&mut self, tag: u8, stay: Stay, time: SimTime, to: &mut Vec<Event>) {
         if self.operation.is_some() && stay.is_for_flash() {
-            self.end_before_operation(tag, stay);
+            self.end_before_operation(tag, stay, to);
         }
-        self.courses[usize::from(tag)].ended.push(Mark::of(stay, time));
+        to.push(Event::Stayed { tag: Tag(tag), stay, until: time });
     }
 
     /// Ends a stay when the operation was submitted that ends in the present event, and adds what that has waited for.
     #[inline(never)]
-    fn end_before_operation(&mut self, tag: u8, stay: Stay) {
+    fn end_before_operation(&mut self, tag: u8, stay: Stay, to: &mut Vec<Event>) {
         let Some(wait) = &self.operation else { return };
-        let ended = &mut self.courses[usize::from(tag)].ended;
+        let tag = Tag(tag);
         let mut until = wait.submitted;
-        ended.push(Mark::of(stay, until));
+        to.push(Event::Stayed { tag, stay, until });
         for (cause, time) in wait.causes() {
             until = until + time;
-            ended.push(Mark::of(Stay::behind(cause), until));
+            to.push(Event::Stayed { tag, stay: Stay::behind(cause), until });
         }
     }
-
-    /// What a command has waited for, in order, with the end of each stay. A stay whose end does not lie behind the
-    /// end before has no length.
-    pub fn of(&self, tag: u8) -> &[Mark] {
-        &self.courses[usize::from(tag)].ended
-    }
-}
-
-/// What is noted for reports is no part of the device's state.
-#[cfg(feature = "explore")]
-impl std::hash::Hash for Stays {
-    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }

@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 use ftl::DeviceStats;
 use hdrhistogram::Histogram;
 use units::{Nanos, SimTime};
-use workload::report::columns::{Column, column};
-use workload::{ReadOutcome, WorkOp};
+use workload::report::columns::{Column, Declared, columns};
+use workload::{ReadOutcome, WorkOp, column};
 
 use crate::duration::time;
 use crate::error::LabError;
@@ -22,7 +22,7 @@ use crate::stack::Stack;
 const PIECE: usize = 4096;
 
 /// Takes over rows of a series. It may stop the run.
-pub type RowSink = Box<dyn FnMut(&[Column]) -> ControlFlow<()> + Send>;
+pub type RowSink = Box<dyn FnMut(Vec<Column>) -> ControlFlow<()> + Send>;
 
 /// What is wanted of a series, and where it goes.
 pub struct SeriesTo {
@@ -62,7 +62,7 @@ type Latencies = [f64; 5];
 
 /// An interval.
 #[derive(Clone, Default, Debug)]
-struct Row {
+pub(crate) struct Row {
     at_ns: u64,
     length_ns: u64,
     requests: [u64; KINDS],
@@ -84,7 +84,7 @@ struct Row {
 }
 
 /// A series that is being made.
-pub(super) struct Steps {
+pub(super) struct Series {
     to: SeriesTo,
     /// When the first interval began; `None` until the first measured request.
     began: Option<SimTime>,
@@ -100,10 +100,10 @@ pub(super) struct Steps {
     stopped: bool,
 }
 
-impl Steps {
+impl Series {
     /// An empty series.
-    pub fn new(to: SeriesTo) -> Steps {
-        Steps {
+    pub fn new(to: SeriesTo) -> Series {
+        Series {
             to,
             began: None,
             from: SimTime::START,
@@ -210,10 +210,10 @@ impl Steps {
 
     #[inline(never)]
     fn hand_over(&mut self) {
-        if !self.rows.is_empty() && !self.stopped {
-            self.stopped = (self.to.sink)(&columns(&self.rows)).is_break();
+        let rows = std::mem::take(&mut self.rows);
+        if !rows.is_empty() && !self.stopped {
+            self.stopped = (self.to.sink)(columns(SERIES, rows.into_iter())).is_break();
         }
-        self.rows.clear();
     }
 }
 
@@ -228,58 +228,93 @@ fn latencies(histogram: &mut Histogram<u64>) -> Latencies {
     told
 }
 
-/// Names of the columns of latencies: of all requests, of reads, of writes.
-const LATENCIES: [[&str; 5]; 3] = [
-    ["mean_ns", "p50_ns", "p99_ns", "p999_ns", "max_ns"],
-    ["read_mean_ns", "read_p50_ns", "read_p99_ns", "read_p999_ns", "read_max_ns"],
-    ["write_mean_ns", "write_p50_ns", "write_p99_ns", "write_p999_ns", "write_max_ns"],
+const ALL: &str = "latency of all requests that completed in it; missing where none did";
+const READS: &str = "latency of reads that completed in it; missing where none did";
+const WRITES: &str = "latency of writes that completed in it; missing where none did";
+const MAPPED: &str = "reads by where their mapping came from: sent by the host, in SRAM, or read from flash (a miss)";
+const SHARE: &str = "share of these reads (0 to 1); missing where none completed";
+
+/// The columns of a series.
+pub(crate) const SERIES: &[Declared<Row>] = &[
+    column!("at_ns": u64, "ns", "start of an interval, from the first measured request on", |row| row.at_ns),
+    column!("interval_ns": u64, "ns", "its length: the step, and less for the last one", |row| row.length_ns),
+    column!("requests": u64, "requests", "measured, that completed in it", |row| row.all()),
+    column!("reads": u64, "requests", "of these, reads", |row| row.of(WorkOp::Read)),
+    column!("writes": u64, "requests", "of these, writes", |row| row.of(WorkOp::Write)),
+    column!("flushes": u64, "requests", "of these, flushes", |row| row.of(WorkOp::Flush)),
+    column!("trims": u64, "requests", "of these, trims", |row| row.of(WorkOp::Trim)),
+    column!("read_bytes": u64, "B", "bytes that the reads asked for", |row| row.bytes[WorkOp::Read as usize]),
+    column!("write_bytes": u64, "B", "bytes that the writes asked for", |row| row.bytes[WorkOp::Write as usize]),
+    column!("iops": f64, "1/s", "requests per second", |row| row.per_second(row.all())),
+    column!("mib_per_s": f64, "MiB/s", "bytes read and written per second", |row| {
+        row.per_second(row.bytes[WorkOp::Read as usize] + row.bytes[WorkOp::Write as usize]) / units::MIB as f64
+    }),
+    column!("mean_ns": f64, "ns", ALL, |row| row.latencies[0][0]),
+    column!("p50_ns": f64, "ns", ALL, |row| row.latencies[0][1]),
+    column!("p99_ns": f64, "ns", ALL, |row| row.latencies[0][2]),
+    column!("p999_ns": f64, "ns", ALL, |row| row.latencies[0][3]),
+    column!("max_ns": f64, "ns", ALL, |row| row.latencies[0][4]),
+    column!("read_mean_ns": f64, "ns", READS, |row| row.latencies[1][0]),
+    column!("read_p50_ns": f64, "ns", READS, |row| row.latencies[1][1]),
+    column!("read_p99_ns": f64, "ns", READS, |row| row.latencies[1][2]),
+    column!("read_p999_ns": f64, "ns", READS, |row| row.latencies[1][3]),
+    column!("read_max_ns": f64, "ns", READS, |row| row.latencies[1][4]),
+    column!("write_mean_ns": f64, "ns", WRITES, |row| row.latencies[2][0]),
+    column!("write_p50_ns": f64, "ns", WRITES, |row| row.latencies[2][1]),
+    column!("write_p99_ns": f64, "ns", WRITES, |row| row.latencies[2][2]),
+    column!("write_p999_ns": f64, "ns", WRITES, |row| row.latencies[2][3]),
+    column!("write_max_ns": f64, "ns", WRITES, |row| row.latencies[2][4]),
+    column!("queue_depth": f64, "requests", "under way, as a mean over time", |row| {
+        share(row.queued as f64, row.length_ns as f64)
+    }),
+    column!("queue_depth_max": u64, "requests", "under way at most", |row| row.most_queued.into()),
+    column!("host_hits": u64, "requests", MAPPED, |row| row.outcomes[ReadOutcome::Host as usize]),
+    column!("sram_hits": u64, "requests", MAPPED, |row| row.outcomes[ReadOutcome::Sram as usize]),
+    column!("map_misses": u64, "requests", MAPPED, |row| row.outcomes[ReadOutcome::Map as usize]),
+    column!("host_hit_ratio": f64, "", SHARE, |row| row.mapped(ReadOutcome::Host)),
+    column!("sram_hit_ratio": f64, "", SHARE, |row| row.mapped(ReadOutcome::Sram)),
+    column!("host_units_written": u64, "4 KiB", "units that the device has taken from the host", |row| row.written),
+    column!("data_units_programmed": u64, "4 KiB", "units programmed: data of the host with padding", |row| {
+        row.programmed[0]
+    }),
+    column!("map_units_programmed": u64, "4 KiB", "units programmed: mapping table and other metadata", |row| {
+        row.programmed[1]
+    }),
+    column!("gc_units_programmed": u64, "4 KiB", "units programmed: copies of GC", |row| row.programmed[2]),
+    column!("waf": f64, "", "units programmed per unit that the host wrote; missing where it wrote none", |row| {
+        share(row.programmed.iter().sum::<u64>() as f64, row.written as f64)
+    }),
+    column!("free_superblocks": u64, "superblocks", "of data, at the end of the interval", |row| {
+        row.free_superblocks.into()
+    }),
+    column!("log_entries": u64, "entries", "in the device's L2P log, at the end", |row| row.log_entries.into()),
+    column!(
+        "sram_buffers": u64,
+        "buffers",
+        "of the device's SRAM in use, cached segments not counted, at the end",
+        |row| row.sram_buffers.into()
+    ),
+    column!("host_cache_bytes": u64, "B", "memory of the host that the scheme takes, at the end", |row| {
+        row.host_cache_bytes
+    }),
 ];
 
-/// Rows as columns.
-fn columns(rows: &[Row]) -> Vec<Column> {
-    let of = || rows.iter();
-    let per_second = |row: &Row, count: u64| share(count as f64 * 1e9, row.length_ns as f64);
-    let kind = |kind: WorkOp| move |row: &Row| row.requests[kind as usize];
-    let bytes = |row: &Row| row.bytes[WorkOp::Read as usize] + row.bytes[WorkOp::Write as usize];
-    let mapped = |row: &Row, outcome: ReadOutcome| {
-        share(row.outcomes[outcome as usize] as f64, row.outcomes.iter().sum::<u64>() as f64)
-    };
-    let mut columns = vec![
-        column("at_ns", of().map(|row| row.at_ns)),
-        column("interval_ns", of().map(|row| row.length_ns)),
-        column("requests", of().map(|row| row.requests.iter().sum::<u64>())),
-        column("reads", of().map(kind(WorkOp::Read))),
-        column("writes", of().map(kind(WorkOp::Write))),
-        column("flushes", of().map(kind(WorkOp::Flush))),
-        column("trims", of().map(kind(WorkOp::Trim))),
-        column("read_bytes", of().map(|row| row.bytes[WorkOp::Read as usize])),
-        column("write_bytes", of().map(|row| row.bytes[WorkOp::Write as usize])),
-        column("iops", of().map(|row| per_second(row, row.requests.iter().sum()))),
-        column("mib_per_s", of().map(|row| per_second(row, bytes(row)) / units::MIB as f64)),
-    ];
-    for (place, names) in LATENCIES.into_iter().enumerate() {
-        let of_names = names.into_iter().enumerate();
-        columns.extend(of_names.map(|(i, name)| column(name, of().map(move |row| row.latencies[place][i]))));
+impl Row {
+    fn of(&self, kind: WorkOp) -> u64 {
+        self.requests[kind as usize]
     }
-    columns.extend([
-        column("queue_depth", of().map(|row| share(row.queued as f64, row.length_ns as f64))),
-        column("queue_depth_max", of().map(|row| u64::from(row.most_queued))),
-        column("host_hits", of().map(|row| row.outcomes[ReadOutcome::Host as usize])),
-        column("sram_hits", of().map(|row| row.outcomes[ReadOutcome::Sram as usize])),
-        column("map_misses", of().map(|row| row.outcomes[ReadOutcome::Map as usize])),
-        column("host_hit_ratio", of().map(|row| mapped(row, ReadOutcome::Host))),
-        column("sram_hit_ratio", of().map(|row| mapped(row, ReadOutcome::Sram))),
-        column("host_units_written", of().map(|row| row.written)),
-        column("data_units_programmed", of().map(|row| row.programmed[0])),
-        column("map_units_programmed", of().map(|row| row.programmed[1])),
-        column("gc_units_programmed", of().map(|row| row.programmed[2])),
-        column("waf", of().map(|row| share(row.programmed.iter().sum::<u64>() as f64, row.written as f64))),
-        column("free_superblocks", of().map(|row| u64::from(row.free_superblocks))),
-        column("log_entries", of().map(|row| u64::from(row.log_entries))),
-        column("sram_buffers", of().map(|row| u64::from(row.sram_buffers))),
-        column("host_cache_bytes", of().map(|row| row.host_cache_bytes)),
-    ]);
-    columns
+
+    fn all(&self) -> u64 {
+        self.requests.iter().sum()
+    }
+
+    fn per_second(&self, count: u64) -> f64 {
+        share(count as f64 * 1e9, self.length_ns as f64)
+    }
+
+    fn mapped(&self, outcome: ReadOutcome) -> f64 {
+        share(self.outcomes[outcome as usize] as f64, self.outcomes.iter().sum::<u64>() as f64)
+    }
 }
 
 /// A quotient; NaN, which stands for a missing value, if there is nothing to divide by.
