@@ -28,7 +28,7 @@ INSERTIONS = {
     "registration.txt": ("crates/device/src/mapping/mod.rs", '"ideal" => Ideal: ideal::Ideal, in ideal;'),
     "preset.txt": (
         "crates/lab/src/system.rs",
-        '"A device with DRAM for the whole L2P table and all valid page bitmaps";',
+        'Ideal = "ideal", of(BoosterKind::None, MappingKind::Ideal);',
     ),
 }
 CASES = 20

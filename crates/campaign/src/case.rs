@@ -89,7 +89,7 @@ impl Case {
     /// The cases of a scheme, in order of seed; none if there is no such scheme.
     pub fn of_scheme(name: &str) -> impl Iterator<Item = Case> {
         let presets = schemes();
-        let first = presets.iter().position(|preset| preset.name == name);
+        let first = presets.iter().position(|preset| preset.name() == name);
         first.into_iter().flat_map(|first| (first as u64..).step_by(presets.len())).map(Case::new)
     }
 
@@ -158,7 +158,7 @@ impl Case {
     }
 
     fn failure(&self, what: String) -> Failure {
-        Failure { case: self.clone(), scheme: self.preset().name, what }
+        Failure { case: self.clone(), scheme: self.preset().name(), what }
     }
 
     pub(crate) fn attempt(&self) -> Ended {

@@ -61,7 +61,7 @@ mod tags;
 pub use app::AppSignal;
 pub use booster::registry::BoosterKind;
 pub use booster::{BlockValidity, BoosterParams};
-pub use config::{HostConfig, HostConfigError};
+pub use config::{HostConfig, HostConfigError, HostParams};
 pub use driver::Driver;
 pub use knowledge::kind::CacheKnowledge;
 pub use knowledge::view::{Blind, CacheView};

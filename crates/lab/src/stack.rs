@@ -368,11 +368,11 @@ mod tests {
     }
 
     fn driver(device: &Device) -> Driver {
-        Driver::new(profile().host_config(schemes()[0].parts), device.info())
+        Driver::new(profile().host_config(schemes()[0].parts()), device.info())
     }
 
     fn stack() -> Stack {
-        let device = Device::new(profile().device_config([3, 5]), schemes()[0].parts.mapping);
+        let device = Device::new(profile().device_config([3, 5]), schemes()[0].parts().mapping);
         Stack::new(driver(&device), Link::new(profile().link_config()), device)
     }
 

@@ -30,72 +30,54 @@ pub struct Brought {
     pub value: Given,
 }
 
-/// A named system.
-#[derive(Clone, Copy, Debug)]
-pub struct Preset {
-    /// The name that a user types.
-    pub name: &'static str,
-    /// What it is, in one line.
-    pub summary: &'static str,
-    /// Its parts.
-    pub parts: Parts,
+units::kinds! {
+    /// The named systems, in the order in which reports show them.
+    pub Preset, pub parts: Parts {
+        /// DRAM-less UFS: L2P segments cached in SRAM, new mappings logged and flushed to flash
+        Ufs = "ufs", of(BoosterKind::None, MappingKind::SegmentLog);
+        /// Host Performance Booster (2017): the host caches L2P entries and sends one with a read
+        Hpb = "hpb", of(BoosterKind::Hpb, MappingKind::SegmentLog);
+        /// ufs with the fastest map flush found in the same SRAM: overlapping, by address, in parts of segments
+        UfsTuned = "ufs-tuned", tuned(BoosterKind::None);
+        /// hpb with the same map flush
+        HpbTuned = "hpb-tuned", tuned(BoosterKind::Hpb);
+        /// HPB 2.0 as the Linux 6.1 driver does it, with its parameters and counters
+        HpbLinux = "hpb-linux", of(BoosterKind::HpbLinux, MappingKind::SegmentLog);
+        /// HPB with entries fetched by counts of reads and evicted by FOAM's priorities: UFS+HPB of the HPBvalve paper
+        Foam = "foam", of(BoosterKind::Foam, MappingKind::SegmentLog);
+        /// HPBvalve (2023): the foreground app's entries first, prefetched at its launch, memory given back before
+        /// kills
+        Hpbvalve = "hpbvalve", of(BoosterKind::Hpbvalve, MappingKind::SegmentLog);
+        /// HP-UFS (2024): the host keeps mappings, valid page bitmaps and counts up to date for reads, writes and GC
+        HpUfs = "hp-ufs", of(BoosterKind::HpUfs, MappingKind::HpUfs);
+        /// HPBvalve's policy on HP-UFS's cache: apps' segments fetched ahead and kept, dirty ones given back last
+        HpbvalveHpUfs = "hpbvalve-hp-ufs", of(BoosterKind::HpbvalveHpUfs, MappingKind::HpUfs);
+        /// A device with DRAM for the whole L2P table and all valid page bitmaps
+        Ideal = "ideal", of(BoosterKind::None, MappingKind::Ideal);
+        /// DFTL (2009): single L2P entries cached in SRAM by segmented LRU, translation pages on flash
+        Dftl = "dftl", of(BoosterKind::None, MappingKind::Dftl);
+        /// CDFTL (2011): whole translation pages cached in SRAM below the entries of DFTL
+        Cdftl = "cdftl", of(BoosterKind::None, MappingKind::Cdftl);
+        /// TPFTL (2015): DFTL's entries clustered by translation page, with prefetches and clean entries evicted first
+        Tpftl = "tpftl", of(BoosterKind::None, MappingKind::Tpftl);
+        /// S-FTL (2011): translation pages cached as runs of consecutive places, a buffer for sparse changes
+        Sftl = "sftl", of(BoosterKind::None, MappingKind::Sftl);
+        /// Base-DFTL of MSFTL (2020): new mappings flushed every 9 MiB into translation pages as large as a NAND page
+        BaseDftl = "base-dftl", of(BoosterKind::None, MappingKind::BaseDftl);
+        /// Mini-page FTL (2018), as MSFTL has it: the same with translation pages of 4 KiB, several to a NAND page
+        MiniPage = "mini-page", of(BoosterKind::None, MappingKind::MiniPage);
+        /// MSFTL (2020): the same with mapping segments of 1 or 2 KiB, collected until a NAND page is full
+        Msftl = "msftl", of(BoosterKind::None, MappingKind::Msftl);
+    }
 }
 
-macro_rules! presets {
-    (@brings) => { &[] };
-    (@brings $brings:ident) => { $brings };
-    ($(
-        $name:literal = $scheduler:ident + $booster:ident + $mapping:ident $(with $brings:ident)?: $summary:literal;
-    )+) => {
-        /// Every named system, in the order in which reports show them.
-        pub const PRESETS: &[Preset] = &[$(Preset {
-            name: $name,
-            summary: $summary,
-            parts: Parts {
-                scheduler: SchedulerKind::$scheduler,
-                booster: BoosterKind::$booster,
-                mapping: MappingKind::$mapping,
-                brings: presets!(@brings $($brings)?),
-            },
-        }),+];
-    };
+/// First in, first out, and these.
+const fn of(booster: BoosterKind, mapping: MappingKind) -> Parts {
+    Parts { scheduler: SchedulerKind::Noop, booster, mapping, brings: &[] }
 }
 
-presets! {
-    "ufs" = Noop + None + SegmentLog:
-        "DRAM-less UFS: L2P segments cached in SRAM, new mappings logged and flushed to flash";
-    "hpb" = Noop + Hpb + SegmentLog:
-        "Host Performance Booster (2017): the host caches L2P entries and sends one with a read";
-    "ufs-tuned" = Noop + None + SegmentLog with TUNED:
-        "ufs with the fastest map flush found in the same SRAM: overlapping, by address, in parts of segments";
-    "hpb-tuned" = Noop + Hpb + SegmentLog with TUNED:
-        "hpb with the same map flush";
-    "hpb-linux" = Noop + HpbLinux + SegmentLog:
-        "HPB 2.0 as the Linux 6.1 driver does it, with its parameters and counters";
-    "foam" = Noop + Foam + SegmentLog:
-        "HPB with entries fetched by counts of reads and evicted by FOAM's priorities: UFS+HPB of the HPBvalve paper";
-    "hpbvalve" = Noop + Hpbvalve + SegmentLog:
-        "HPBvalve (2023): the foreground app's entries first, prefetched at its launch, memory given back before kills";
-    "hp-ufs" = Noop + HpUfs + HpUfs:
-        "HP-UFS (2024): the host keeps mappings, valid page bitmaps and counts up to date for reads, writes and GC";
-    "hpbvalve-hp-ufs" = Noop + HpbvalveHpUfs + HpUfs:
-        "HPBvalve's policy on HP-UFS's cache: apps' segments fetched ahead and kept, dirty ones given back last";
-    "ideal" = Noop + None + Ideal:
-        "A device with DRAM for the whole L2P table and all valid page bitmaps";
-    "dftl" = Noop + None + Dftl:
-        "DFTL (2009): single L2P entries cached in SRAM by segmented LRU, translation pages on flash";
-    "cdftl" = Noop + None + Cdftl:
-        "CDFTL (2011): whole translation pages cached in SRAM below the entries of DFTL";
-    "tpftl" = Noop + None + Tpftl:
-        "TPFTL (2015): DFTL's entries clustered by translation page, with prefetches and clean entries evicted first";
-    "sftl" = Noop + None + Sftl:
-        "S-FTL (2011): translation pages cached as runs of consecutive places, a buffer for sparse changes";
-    "base-dftl" = Noop + None + BaseDftl:
-        "Base-DFTL of MSFTL (2020): new mappings flushed every 9 MiB into translation pages as large as a NAND page";
-    "mini-page" = Noop + None + MiniPage:
-        "Mini-page FTL (2018), as MSFTL has it: the same with translation pages of 4 KiB, several to a NAND page";
-    "msftl" = Noop + None + Msftl:
-        "MSFTL (2020): the same with mapping segments of 1 or 2 KiB, collected until a NAND page is full";
+const fn tuned(booster: BoosterKind) -> Parts {
+    Parts { brings: TUNED, ..of(booster, MappingKind::SegmentLog) }
 }
 
 const fn of_segment_log(key: &'static str, value: Given) -> Brought {
@@ -194,9 +176,8 @@ impl SystemSpec {
     /// # Errors
     /// Unknown names and parts that do not work together.
     pub fn resolve(&self) -> Result<Parts, SystemError> {
-        let names: Vec<&str> = PRESETS.iter().map(|p| p.name).collect();
-        let preset = PRESETS.iter().find(|p| p.name == self.scheme);
-        let mut parts = preset.ok_or_else(|| unknown("scheme", &self.scheme, &names))?.parts;
+        let preset = Preset::from_name(&self.scheme);
+        let mut parts = preset.ok_or_else(|| unknown("scheme", &self.scheme, Preset::NAMES))?.parts();
         if let Some(name) = &self.scheduler {
             let found = SchedulerKind::from_name(name);
             parts.scheduler = found.ok_or_else(|| unknown("scheduler", name, SchedulerKind::NAMES))?;
@@ -246,13 +227,11 @@ pub fn part_names() -> [(&'static str, &'static [&'static str]); 3] {
 
 /// The named systems with their one-line summaries.
 pub fn schemes() -> &'static [Preset] {
-    PRESETS
+    Preset::ALL
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     fn spec(scheme: &str, booster: Option<&str>, mapping: Option<&str>) -> SystemSpec {
@@ -263,11 +242,8 @@ mod tests {
     #[test]
     fn every_preset_resolves_to_its_parts() {
         for preset in schemes() {
-            assert_eq!(SystemSpec::preset(preset.name).resolve(), Ok(preset.parts));
-            assert!(!preset.summary.is_empty() && !preset.summary.contains('\n'));
+            assert_eq!(SystemSpec::preset(preset.name()).resolve(), Ok(preset.parts()));
         }
-        let names: BTreeSet<&str> = schemes().iter().map(|preset| preset.name).collect();
-        assert_eq!(names.len(), schemes().len(), "two presets have the same name");
     }
 
     #[test]
@@ -282,10 +258,9 @@ mod tests {
     #[test]
     fn unknown_names_say_what_there_is() {
         let told = |spec: SystemSpec| spec.resolve().unwrap_err().to_string();
-        let presets: Vec<&str> = schemes().iter().map(|preset| preset.name).collect();
         let scheduler = SystemSpec { scheduler: Some("cfq".into()), ..SystemSpec::preset("ufs") };
         for (spec, what, names) in [
-            (SystemSpec::preset("zfs"), "scheme = \"zfs\"", presets.as_slice()),
+            (SystemSpec::preset("zfs"), "scheme = \"zfs\"", Preset::NAMES),
             (spec("ufs", Some("turbo"), None), "booster = \"turbo\"", BoosterKind::NAMES),
             (spec("ufs", None, Some("fat")), "mapping = \"fat\"", MappingKind::NAMES),
             (scheduler, "scheduler = \"cfq\"", SchedulerKind::NAMES),
@@ -297,8 +272,8 @@ mod tests {
     #[test]
     fn what_presets_bring_is_allowed() {
         for preset in schemes() {
-            for brought in preset.parts.brings {
-                assert_eq!(brought.mapping, preset.parts.mapping, "{}", preset.name);
+            for brought in preset.parts().brings {
+                assert_eq!(brought.mapping, preset.parts().mapping, "{}", preset.name());
                 let schemes = crate::profile::schemes();
                 let of_scheme = schemes.iter().find(|s| s.name == brought.mapping.name()).expect("a scheme");
                 let field = of_scheme.fields.iter().find(|field| field.key == brought.key).expect("a parameter");
@@ -324,7 +299,7 @@ mod tests {
     fn every_registered_part_can_be_asked_for() {
         for &mapping in MappingKind::ALL {
             assert_eq!(MappingKind::from_name(mapping.name()), Some(mapping));
-            let preset = schemes().iter().find(|preset| preset.parts.mapping == mapping);
+            let preset = schemes().iter().find(|preset| preset.parts().mapping == mapping);
             assert!(preset.is_some(), "no preset uses {}", mapping.name());
         }
         for &booster in BoosterKind::ALL {

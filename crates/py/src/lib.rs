@@ -26,11 +26,11 @@ use crate::errors::{ConfigError, OptionError, OutputError, SimulationBug, StateE
 fn schemes(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let dictionary = |preset: &lab::Preset| {
         let dictionary = PyDict::new(py);
-        dictionary.set_item("name", preset.name)?;
-        dictionary.set_item("scheduler", preset.parts.scheduler.name())?;
-        dictionary.set_item("booster", preset.parts.booster.name())?;
-        dictionary.set_item("mapping", preset.parts.mapping.name())?;
-        dictionary.set_item("summary", preset.summary)?;
+        dictionary.set_item("name", preset.name())?;
+        dictionary.set_item("scheduler", preset.parts().scheduler.name())?;
+        dictionary.set_item("booster", preset.parts().booster.name())?;
+        dictionary.set_item("mapping", preset.parts().mapping.name())?;
+        dictionary.set_item("summary", preset.doc())?;
         Ok(dictionary)
     };
     lab::schemes().iter().map(dictionary).collect()

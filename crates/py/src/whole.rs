@@ -23,7 +23,7 @@ fn failure_json(failure: &Failure) -> serde_json::Value {
     serde_json::json!({
         "seed": failure.case.seed,
         "case": failure.case.to_string(),
-        "scheme": failure.case.preset().name,
+        "scheme": failure.case.preset().name(),
         "what": failure.what,
         "acts": failure.told,
     })

@@ -20,8 +20,8 @@ fn every_canary_is_caught_under_every_scheme_that_it_concerns() {
     let pairs: Vec<(Sabotage, &str)> = Sabotage::ALL
         .iter()
         .flat_map(|&(_, sabotage)| {
-            let concerned = lab::schemes().iter().filter(move |preset| sabotage.concerns(preset.parts.mapping));
-            concerned.map(move |preset| (sabotage, preset.name))
+            let concerned = lab::schemes().iter().filter(move |preset| sabotage.concerns(preset.parts().mapping));
+            concerned.map(move |preset| (sabotage, preset.name()))
         })
         .collect();
     assert!(pairs.len() > 14 * MappingKind::ALL.len());

@@ -12,7 +12,7 @@ fn with_each_system(kind: MappingKind, body: impl Fn(Rig, &str)) {
 }
 
 fn with_each_system_of(set: &[Override], kind: MappingKind, body: impl Fn(Rig, &str)) {
-    let presets: Vec<_> = schemes().iter().filter(|preset| preset.parts.mapping == kind).collect();
+    let presets: Vec<_> = schemes().iter().filter(|preset| preset.parts().mapping == kind).collect();
     assert!(!presets.is_empty(), "mapping scheme {} is in no preset", kind.name());
     for settings in settings(kind) {
         let own = settings.split(' ').filter(|text| !text.is_empty());
@@ -20,7 +20,7 @@ fn with_each_system_of(set: &[Override], kind: MappingKind, body: impl Fn(Rig, &
         let set: Vec<Override> = set.iter().cloned().chain(own).collect();
         let profile = Profile::load("tiny", &set).expect("an embedded profile");
         for preset in &presets {
-            body(Rig::new(&profile, preset.parts, Nanos::from_micros(3)), &format!("{} {settings}", preset.name));
+            body(Rig::new(&profile, preset.parts(), Nanos::from_micros(3)), &format!("{} {settings}", preset.name()));
         }
     }
 }

@@ -15,9 +15,9 @@ fn rigs(kind: MappingKind, faults: Faults) -> impl Iterator<Item = (&'static str
 }
 
 fn rigs_of(profile: Profile, kind: MappingKind, faults: Faults) -> impl Iterator<Item = (&'static str, Rig)> {
-    let presets = schemes().iter().filter(move |preset| preset.parts.mapping == kind);
+    let presets = schemes().iter().filter(move |preset| preset.parts().mapping == kind);
     let rig = move |parts| Rig::defective(&profile, parts, Nanos::from_micros(3), Defects { faults, sabotage: None });
-    presets.map(move |preset| (preset.name, rig(preset.parts)))
+    presets.map(move |preset| (preset.name(), rig(preset.parts())))
 }
 
 /// A failed read ends its own request with an error, and no other. The firmware repeats reads of its own.

@@ -49,7 +49,7 @@ fn a_lost_trim_brings_back_what_it_took_away() {
     const WRITE: RequestOp = RequestOp::Write { fua: false };
     for preset in lab::schemes() {
         for opened in 0..6 {
-            let mut rig = Rig::new(&small_profile(), preset.parts, Nanos::from_micros(5));
+            let mut rig = Rig::new(&small_profile(), preset.parts(), Nanos::from_micros(5));
             let victims = |rig: &mut Rig, op| (0..8).for_each(|i| rig.submit(op, Lpa(64 * i), 4, 8));
             let others = |rig: &mut Rig, n: u32| (0..n).for_each(|i| rig.submit(WRITE, Lpa(2000 + 4 * i % 1000), 4, 8));
             victims(&mut rig, WRITE);

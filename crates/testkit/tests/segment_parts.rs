@@ -11,8 +11,8 @@ use units::Nanos;
 const SCHEMES: [&str; 3] = ["ufs", "hpb", "hp-ufs"];
 
 fn rig(profile: &Profile, scheme: &str) -> Rig {
-    let preset = schemes().iter().find(|preset| preset.name == scheme).expect("a preset");
-    Rig::new(profile, preset.parts, Nanos::from_micros(3))
+    let preset = schemes().iter().find(|preset| preset.name() == scheme).expect("a preset");
+    Rig::new(profile, preset.parts(), Nanos::from_micros(3))
 }
 
 /// Overrides that make the profile `tiny` larger: 256 segments, of which a log block of 256 units touches some.

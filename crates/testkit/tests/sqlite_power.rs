@@ -20,10 +20,10 @@ fn spec(seed: u64) -> SqliteSpec {
     SqliteSpec {
         transactions: 100,
         fill_rows: 100,
-        file_system: FILE_SYSTEMS[(seed % 2) as usize].name(),
-        journal_mode: MODES[(seed / 2 % 4) as usize].name(),
+        file_system: FILE_SYSTEMS[(seed % 2) as usize],
+        journal_mode: MODES[(seed / 2 % 4) as usize],
         // Below this level the deletion of a journal is not synced, so the last transaction may be lost.
-        synchronous: Synchronous::Extra.name(),
+        synchronous: Synchronous::Extra,
         volume_mib: 16,
         seed,
         ..SqliteSpec::default()
@@ -32,7 +32,7 @@ fn spec(seed: u64) -> SqliteSpec {
 
 /// Presets with this mapping scheme: its hosts take turns, one for each round of seeds.
 fn presets(kind: MappingKind) -> Vec<&'static Preset> {
-    schemes().iter().filter(|preset| preset.parts.mapping == kind).collect()
+    schemes().iter().filter(|preset| preset.parts().mapping == kind).collect()
 }
 
 fn preset(kind: MappingKind, seed: u64) -> &'static Preset {
@@ -44,7 +44,7 @@ fn preset(kind: MappingKind, seed: u64) -> &'static Preset {
 fn cut(kind: MappingKind, seed: u64, sabotage: Option<Sabotage>) -> Option<Result<(), String>> {
     let profile = Profile::load("tiny", &[]).expect("an embedded profile");
     let defects = Defects { sabotage, ..Defects::default() };
-    let mut rig = Rig::defective(&profile, preset(kind, seed).parts, Nanos::from_micros(3), defects);
+    let mut rig = Rig::defective(&profile, preset(kind, seed).parts(), Nanos::from_micros(3), defects);
     let mut source = SqliteSource::new(&spec(seed), profile.capacity_units()).expect("a workload that fits");
     let mut rng = Rng::new(seed);
     let mut driven = Driven::default();
@@ -72,7 +72,7 @@ fn the_database_survives(kind: MappingKind) {
     let mut cuts = 0;
     for seed in 0..seeds {
         if let Some(outcome) = cut(kind, seed, None) {
-            assert_eq!(outcome, Ok(()), "seed {seed}: {}, {:?}", preset(kind, seed).name, spec(seed));
+            assert_eq!(outcome, Ok(()), "seed {seed}: {}, {:?}", preset(kind, seed).name(), spec(seed));
             cuts += 1;
         }
     }

@@ -70,7 +70,7 @@ impl Case {
     }
 
     fn setting(&self) -> Setting {
-        let spec = Spec { profile: "tiny".into(), ..Spec::new(self.preset().name, "") };
+        let spec = Spec { profile: "tiny".into(), ..Spec::new(self.preset().name(), "") };
         let machine = spec.resolve().expect("profile tiny suits every scheme");
         let header = Header::new(&spec, &machine, "the simulation of the whole");
         let pace = match Rng::new(!self.seed).below(3) {

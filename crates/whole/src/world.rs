@@ -88,7 +88,7 @@ impl World {
             connections: 0,
             temper,
             peace,
-            report: Report { scheme: case.preset().name, ..Report::default() },
+            report: Report { scheme: case.preset().name(), ..Report::default() },
             told: None,
         }
     }

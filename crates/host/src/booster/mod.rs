@@ -21,7 +21,7 @@ pub use self::seat::BlockValidity;
 pub(crate) use self::seat::{Apps, Booster, Counted, HostMemory, Internal, OwnCommands, Step, Tamper, Usage};
 
 macro_rules! dispatch {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal in $module:ident::$type:ident;)+) => {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal in $module:ident::$type:ident;)+) => {
         $(mod $module;)+
 
         /// The booster in use. There is one per driver, so its size does not matter.

@@ -59,15 +59,14 @@ params::params! {
 params::params! {
     /// What is known of the device's mapping cache.
     pub KnowledgeParams {
-        /// How it knows what the device's mapping cache holds: from the simulator, by a vendor command, or by
-        /// simulating an LRU cache.
-        cache_knowledge: choice("full" "poll" "lru") = "full",
+        /// How it knows what the device's mapping cache holds.
+        cache_knowledge: choice(CacheKnowledge) = Full,
             "MAP+ Sec. V-D: the paper's experiments assume full awareness";
         /// With cache_knowledge = "poll": requests between two queries.
         poll_requests: count(1 to 1000000) = 1000, "MAP+ Sec. V-D: every 1000 requests";
         /// With cache_knowledge = "lru": L2P entries that the mapping cache is believed to have. "device": as many as
         /// it has.
-        cache_entries: count_or("device" 1 to 268435456) = ["device"],
+        cache_entries: count_or("device" 1 to 268435456) = "device",
             "MAP+ Sec. V-D.1: a cache of the same size, which is all that the host has to know";
     }
 }
@@ -141,7 +140,7 @@ impl Settings for DeadlineParams {
 
 impl Settings for KnowledgeParams {
     fn apply(&self, config: &mut SchedConfig) {
-        config.knowledge = CacheKnowledge::from_name(self.cache_knowledge).expect("the declaration lists the kinds");
+        config.knowledge = self.cache_knowledge;
         config.poll_requests = self.poll_requests;
         config.cache_entries = self.cache_entries.count();
     }

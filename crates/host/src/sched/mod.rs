@@ -40,7 +40,7 @@ use crate::request::Part;
 pub(crate) use self::seat::{Batch, Scheduler};
 
 macro_rules! dispatch {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal in $module:ident::$type:ident;)+) => {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal in $module:ident::$type:ident;)+) => {
         $(mod $module;)+
 
         /// The scheduler in use. There is one per driver, so its size does not matter.
