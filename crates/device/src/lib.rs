@@ -59,7 +59,10 @@ mod validity;
 mod write_path;
 
 pub use activity::{Activity, Levels, Origin, Work};
-pub use config::{Config, EngineConfig, GcConfig, GcPace, LogConfig, SramConfig};
+pub use config::{
+    Config, Covers, EngineConfig, FirmwareParams, GcConfig, GcPace, GcParams, LogConfig, LogParams, SramConfig,
+    SramParams, WearParams,
+};
 pub use device::{Device, DeviceConfig, Unpowered};
 pub use engine::core::{DeviceEvent, Effects};
 pub use engine::power::{GcCopy, Moment};
@@ -68,4 +71,4 @@ pub use mapping::{MappingKind, MappingParams};
 pub use sabotage::Sabotage;
 pub use stats::DeviceStats;
 pub use stays::{Account, Mark, Stay};
-pub use write_path::WritePathConfig;
+pub use write_path::{WritePathConfig, WritePathParams};
