@@ -7,10 +7,10 @@ use params::{Owners, ParamError};
 use ufs::DeviceInfo;
 use units::{MIB, UNIT_KIB};
 
+use crate::booster::BoosterKind;
 use crate::booster::BoosterParams;
-use crate::booster::registry::BoosterKind;
+use crate::sched::SchedulerKind;
 use crate::sched::SchedulerParams;
-use crate::sched::registry::SchedulerKind;
 
 /// Tags of a UFS host (JESD220C clause 10.7.1).
 pub(crate) const MAX_TAGS: u8 = 32;

@@ -211,7 +211,10 @@ impl Field {
     /// What it means, and what each of its words does.
     pub fn meaning(&self) -> String {
         let (Kind::Choice { words, docs } | Kind::Choices { words, docs }) = self.kind else { return self.doc.into() };
-        let small = |doc: &str| doc[..1].to_lowercase() + &doc[1..];
+        let small = |doc: &str| match doc.as_bytes() {
+            [_, second, ..] if !second.is_ascii_uppercase() => doc[..1].to_lowercase() + &doc[1..],
+            _ => doc.to_owned(),
+        };
         let told = words.iter().zip(docs).map(|(word, doc)| format!(" \"{word}\": {}", small(doc)));
         self.doc.to_owned() + &told.collect::<String>()
     }
