@@ -5,7 +5,7 @@ BIN := .venv/bin
 RUST_SOURCES := $(shell find crates profiles apps -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock pyproject.toml
 
 # Modules that a registration macro declares, where cargo fmt does not find them.
-MACRO_FOLDERS := crates/device/src/mapping crates/host/src/sched crates/host/src/booster crates/testkit/src/fuzz
+MACRO_FOLDERS := crates/host/src/sched crates/host/src/booster crates/testkit/src/fuzz
 MACRO_MODULES := $(shell find $(MACRO_FOLDERS) -name '*.rs')
 
 # Time that make fuzz gives each target.
@@ -42,7 +42,7 @@ help:
 	@echo "make demo     compare four schemes on a phone in use (about two minutes); picture in out/demo.png"
 	@echo "make test     everything that CI checks"
 	@echo "make quick    tests of the crates that have changed and of what depends on them directly (about two minutes)"
-	@echo "make example  add the worked example of the tutorial to a copy of the sources, and test it"
+	@echo "make example  the suite of tests for the scheme of the tutorial, a crate of its own"
 	@echo "make docs     build the documentation, out/site/index.html; every warning is an error"
 	@echo "make reproduce  measure the papers' figures again, with five seeds; can be stopped, and goes on later"
 	@echo "make scorecard  the same, and keep the claims for the documentation"
@@ -70,7 +70,7 @@ test: check-format check-rust example check-python wheel-test
 
 check-format: .venv/.packages
 	cargo fmt --all --check
-	rustfmt --check --edition 2024 $(MACRO_MODULES) fuzz/fuzz_targets/*.rs examples/*/*.rs
+	rustfmt --check --edition 2024 $(MACRO_MODULES) fuzz/fuzz_targets/*.rs examples/*/*/*.rs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -86,8 +86,8 @@ check-clippy: .venv/.packages
 check-python: install
 	$(BIN)/pytest -n auto
 
-example: .venv/.packages
-	$(BIN)/python scripts/check_example.py
+example:
+	CARGO_TARGET_DIR=$(CURDIR)/target cargo test --locked --manifest-path examples/no-bitmap/Cargo.toml
 
 quick: .venv/.packages
 	$(BIN)/python scripts/quick.py $(if $(BASE),--base $(BASE))
@@ -160,7 +160,7 @@ bench: .venv/.packages
 
 format: .venv/.packages
 	cargo fmt --all
-	rustfmt --edition 2024 $(MACRO_MODULES) fuzz/fuzz_targets/*.rs examples/*/*.rs
+	rustfmt --edition 2024 $(MACRO_MODULES) fuzz/fuzz_targets/*.rs examples/*/*/*.rs
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

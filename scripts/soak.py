@@ -124,7 +124,6 @@ class Soak:
 
     def __init__(self, state: State, path: Path, wanted: int) -> None:
         self.state, self._path, self._wanted = state, path, wanted
-        self._go = _core.whole_case if state.whole else _core.crash_case
         self._stopped = threading.Event()
         self._begun, self._before = time.monotonic(), (state.seconds, state.done)
         self._told = 0.0
@@ -152,7 +151,7 @@ class Soak:
         for seed in range(block * self.state.block, (block + 1) * self.state.block):
             if self._stopped.is_set():
                 return None
-            campaign.add(parse(self._go(str(seed))))
+            campaign.add(parse(_core.crash_case(str(seed), self.state.whole)))
         return campaign
 
     def _finished(self, block: int, campaign: Campaign | None) -> None:

@@ -48,7 +48,20 @@ _PATH = re.compile(r"(?<![\w:])(?:\$?crate|super|self|[a-z_]\w*)(?:\s*::\s*\w+)+
 
 def circles(sources: dict[str, str], root: str) -> list[Circle]:
     """The strongly connected parts of a crate's files that have more than one file, largest first."""
-    edges = imports(sources, root)
+    return _circles(imports(sources, root))
+
+
+def room_circles(sources: dict[str, str], root: str) -> list[Circle]:
+    """The same of a crate's folders; a file beside them counts as one. The facade at the root is not looked at."""
+    edges: dict[str, set[str]] = {}
+    for file, used in imports(sources, root).items():
+        rooms = {other.partition("/")[0] for other in used}
+        edges.setdefault(file.partition("/")[0], set()).update(rooms)
+    del edges["lib.rs"]
+    return _circles({room: (used & edges.keys()) - {room} for room, used in edges.items()})
+
+
+def _circles(edges: dict[str, set[str]]) -> list[Circle]:
     parts = [part for part in _strongly_connected(edges) if len(part) > 1]
     inside = [
         Circle(tuple(sorted(part)), tuple((of, to) for of in sorted(part) for to in sorted(edges[of] & set(part))))

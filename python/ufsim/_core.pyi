@@ -196,23 +196,18 @@ def is_inline_job(text: str) -> bool:
     Options such as `rw=read bs=4k`, a command line of fio, or several lines. A file of that name goes first.
     """
 
-def crash_case(case: str) -> str:
-    """Goes through one case of the power-cut campaign; a JSON object.
+def crash_case(case: str, whole: bool = False, tried: Callable[[int], None] | None = None) -> str:
+    """Goes through one case of the power-cut campaign, or of the simulation of the whole; a JSON object.
 
     `case` is a seed, and perhaps what is left out of its case and what the device breaks, as in
     `17/acts=0-4,9/plain=faults,gc.pace/break=forget-trims`. A case that keeps all promises gives `scheme`, `cuts`,
     `moments` and `circumstances` (cuts by what the device was doing, and by what else was going on) and
     `longest_recovery_ns`. One that does not gives `seed`, `scheme`, `what`, the smallest `case` that still fails, and
-    its `acts` in words. The interpreter's lock is not held meanwhile.
+    its `acts` in words; `tried` is called with the number of smaller cases tried. The interpreter's lock is not held
+    meanwhile.
     """
 
-def whole_case(case: str) -> str:
-    """Goes through one case of the simulation of the whole: its report, or what was broken, as JSON."""
-
-def whole_holes() -> list[tuple[str, str]]:
-    """The promises around the device that can be broken: name, and what happens then."""
-
-def crash_sabotages() -> list[tuple[str, str]]:
+def crash_sabotages(whole: bool = False) -> list[tuple[str, str]]:
     """The promises that a device can be made to break: name, and what the device does, in one line."""
 
 def recovery(segments: int, pages: int, segment_kib: int | None = None) -> str:

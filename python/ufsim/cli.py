@@ -469,8 +469,19 @@ def crash(
     """Cut the power of random small devices at random moments and check what they hold afterwards."""
     jobs = os.cpu_count() or 1 if jobs is None else jobs
     with CountDisplay("cases", 1 if case is not None else runs) as progress:
+
+        def smaller(case: str, tried: int) -> None:
+            progress.doing(f"case {case} fails: {tried} smaller ones tried")
+
         campaign = run_campaign(
-            runs, seed=seed, case=case, sabotage=sabotage, jobs=jobs, whole=whole, progress=progress
+            runs,
+            seed=seed,
+            case=case,
+            sabotage=sabotage,
+            jobs=jobs,
+            whole=whole,
+            progress=progress,
+            smaller=smaller,
         )
     if as_json:
         print(json.dumps(campaign.document(), indent=2))

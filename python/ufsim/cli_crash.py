@@ -19,4 +19,4 @@ class ListsSabotages(TyperCommand):
         with formatter.section("Sabotages, and what the device does then"):
             formatter.write_dl(_core.crash_sabotages(), col_max=NAMES)
         with formatter.section("Sabotages of --whole, and what happens then"):
-            formatter.write_dl(_core.whole_holes(), col_max=NAMES)
+            formatter.write_dl(_core.crash_sabotages(whole=True), col_max=NAMES)

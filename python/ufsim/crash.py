@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 from ufsim import _core
@@ -118,32 +119,28 @@ def crash(
     jobs: int = 1,
     whole: bool = False,
     progress: Callable[[int], None] | None = None,
+    smaller: Callable[[str, int], None] | None = None,
 ) -> Campaign:
     """Goes through the cases of the seeds from `seed` on, `jobs` at a time; the report does not depend on `jobs`.
 
     With `case`, as a failure names it, goes through that case instead. `sabotage` makes the devices break a promise.
     With `whole`, server, clients, disk and device are simulated together. `progress` is called with the number of cases
-    done.
+    done; `smaller`, from any thread, with a failed case and how many smaller ones have been tried instead of it.
     """
-    go = _core.whole_case if whole else _core.crash_case
     check_range("runs", runs, 1, 10_000_000)
     check_range("seed", seed, 0, 2**63)
     check_range("jobs", jobs, 1, 1024)
     if case is not None:
         if (seed, sabotage) != (0, None):
             raise ConfigError("case says which seed and sabotage it has; leave these out")
-        return campaign([case], jobs, progress, go)
-    suffix = "" if sabotage is None else f"/break={sabotage}"
-    return campaign([f"{one}{suffix}" for one in range(seed, seed + runs)], jobs, progress, go)
+        cases = [case]
+    else:
+        suffix = "" if sabotage is None else f"/break={sabotage}"
+        cases = [f"{one}{suffix}" for one in range(seed, seed + runs)]
 
+    def go(case: str) -> str:
+        return _core.crash_case(case, whole, None if smaller is None else partial(smaller, case))
 
-def campaign(
-    cases: Sequence[str],
-    jobs: int,
-    progress: Callable[[int], None] | None = None,
-    go: Callable[[str], str] = _core.crash_case,
-) -> Campaign:
-    """Goes through these cases, each with `go`; see [crash][ufsim.crash.crash]."""
     result = Campaign(len(cases))
     for done, report in enumerate(_reports(cases, jobs, go), 1):
         result.add(report)

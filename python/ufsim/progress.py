@@ -114,17 +114,17 @@ class CountDisplay:
     def __init__(self, name: str, total: int | None = None, console: Console | None = None) -> None:
         self._console = console or Console(file=sys.stderr)
         self._start = time.monotonic()
-        self._name, self._done, self._total, self._shown = name, 0, total, False
+        self._name, self._done, self._total, self._shown, self._doing = name, 0, total, False, ""
         self._heartbeat = Heartbeat(self._console, self._line)
         columns = (
             TextColumn(name),
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[rate]}"),
+            TextColumn("{task.fields[rate]}{task.fields[doing]}"),
         )
         self._progress = Progress(*columns, console=self._console, transient=True)
-        self._task = self._progress.add_task(name, total=total, rate="")
+        self._task = self._progress.add_task(name, total=total, rate="", doing="")
 
     def __enter__(self) -> "CountDisplay":
         self._heartbeat.__enter__()
@@ -141,20 +141,27 @@ class CountDisplay:
         of = f" of {self._total:,}" if self._total is not None else ""
         rate = self._done / (time.monotonic() - self._start)
         left = f", {clock((self._total - self._done) / rate)} left" if self._total and rate else ""
-        return f"{self._done:,}{of} {self._name}{left}"
+        return f"{self._done:,}{of} {self._name}{left}{self._doing}"
+
+    def doing(self, what: str) -> None:
+        """Shows what takes long meanwhile, until the next call with a number."""
+        self._doing = f"; {what}"
+        self._show()
 
     def __call__(self, done: int, total: int | None = None) -> None:
         """Shows that `done` are done, of `total` if that was not known before."""
-        self._done, self._total = done, self._total if total is None else total
+        self._done, self._total, self._doing = done, self._total if total is None else total, ""
+        self._show()
+
+    def _show(self) -> None:
         seconds = time.monotonic() - self._start
         if not self._console.is_terminal or seconds < PATIENCE_SECONDS:
             return
         if not self._shown:
             self._shown = True
             self._progress.start()
-        self._progress.update(self._task, completed=done, rate=f"{done / seconds:.1f}/s")
-        if total is not None:
-            self._progress.update(self._task, total=total)
+        rate = f"{self._done / seconds:.1f}/s"
+        self._progress.update(self._task, completed=self._done, total=self._total, rate=rate, doing=self._doing)
 
 
 class ProgressDisplay:

@@ -12,7 +12,7 @@ import pytest
 from live_disks import SYSTEMS, block_device, check, insert_until_cut, mounted, needs, run
 from ufsim.live import Server
 
-TREE = Path(__file__).parents[2] / "crates/device"
+TREE = Path(__file__).parents[2] / "crates/ftl"
 CUTS = 3
 
 

@@ -133,6 +133,14 @@ def test_a_circle_is_found_through_what_a_module_passes_on() -> None:
     assert len(found("circles", {f"crates/x/src/{name}": text for name, text in RING.items()})) == 1
 
 
+def test_folders_that_import_each_other_are_found() -> None:
+    apart = {"lib.rs": "mod a;\nmod b;\n", "a/mod.rs": "mod x;\nmod y;\n", "b/mod.rs": "pub struct B;\n"}
+    one_way = {**apart, "a/x.rs": "use crate::b::B;\n", "a/y.rs": "pub struct Y;\n"}
+    assert tidy_imports.room_circles(one_way, "") == []
+    (circle,) = tidy_imports.room_circles({**one_way, "b/mod.rs": "use crate::a::y::Y;\npub struct B;\n"}, "")
+    assert circle.files == ("a", "b")
+
+
 @pytest.mark.parametrize(
     "replaced",
     [

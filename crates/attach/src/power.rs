@@ -1,6 +1,6 @@
 //! Power cuts, and what else is done to a device from outside.
 
-use device::Unpowered;
+use ftl::Unpowered;
 use host::{Driver, HostConfigError};
 use nand::Faults;
 use units::{Nanos, SimTime};

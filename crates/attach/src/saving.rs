@@ -1,6 +1,6 @@
 //! How far a state is from being saved.
 
-use device::Unpowered;
+use ftl::Unpowered;
 use lab::oracle::Oracle;
 
 /// What is done with a device while it is off. It gets what the next host may expect, and gives the device back.

@@ -160,7 +160,7 @@ impl Bench {
 #[test]
 fn every_preset_gives_back_the_bytes_that_were_written() {
     for preset in schemes() {
-        let mut bench = Bench::new(preset.name(), 11);
+        let mut bench = Bench::new(preset.name, 11);
         for round in 0..6 {
             (0..120).for_each(|_| bench.ask());
             match round % 3 {
@@ -169,7 +169,7 @@ fn every_preset_gives_back_the_bytes_that_were_written() {
                 _ => bench.cut(),
             }
         }
-        assert!(bench.engine.stats().checked_units > 1000, "{}", preset.name());
+        assert!(bench.engine.stats().checked_units > 1000, "{}", preset.name);
     }
 }
 
@@ -448,7 +448,7 @@ const READS: &str = "rw=randread bs=4k size=1m number_ios=20";
 #[test]
 fn a_saved_state_is_one_that_runs_begin_with() {
     for preset in schemes() {
-        let mut bench = Bench::new(preset.name(), 21);
+        let mut bench = Bench::new(preset.name, 21);
         (0..150).for_each(|_| bench.ask());
         bench.cut();
         (0..60).for_each(|_| bench.ask());
@@ -460,8 +460,8 @@ fn a_saved_state_is_one_that_runs_begin_with() {
             let first = 3 * (token as u32 % 20);
             bench.engine.submit(bench.engine.now(), token, Ask::Write { first, data: page(9), fua: false });
         }
-        let units = saved_and_read_back(&mut bench.engine, preset.name());
-        assert!((200..=SPAN).contains(&units), "{}: {units} units were read back", preset.name());
+        let units = saved_and_read_back(&mut bench.engine, preset.name);
+        assert!((200..=SPAN).contains(&units), "{}: {units} units were read back", preset.name);
     }
 }
 

@@ -13,13 +13,13 @@ fn main() {
     let count = count.and_then(|count| count.parse().ok()).unwrap_or(10);
     let chosen = |name: &str| arguments.is_empty() || arguments.iter().any(|word| word == name);
     let (mut all, mut seconds, mut cases) = (Report::default(), 0.0, 0);
-    for preset in schemes().iter().filter(|preset| chosen(preset.name())) {
+    for preset in schemes().iter().filter(|preset| chosen(preset.name)) {
         let (mut report, start) = (Report::default(), processor_seconds());
-        for case in Case::of_scheme(preset.name()).take(count) {
+        for case in Case::of_scheme(preset.name).take(count) {
             report.add(&case.run_as_it_is().unwrap_or_else(|failure| panic!("{}: {}", failure.case, failure.what)));
         }
         let took = processor_seconds() - start;
-        print_row(preset.name(), count, report.cuts, took);
+        print_row(preset.name, count, report.cuts, took);
         all.add(&report);
         (seconds, cases) = (seconds + took, cases + count);
     }

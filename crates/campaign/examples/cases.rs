@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     let mut all = Report::default();
     let mut cases = 0;
     for case in Case::of_scheme(&scheme).take(count) {
-        match case.run() {
+        match case.run(&|_| ()) {
             Ok(report) => all.add(&report),
             Err(failure) => {
                 eprintln!(

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
-use device::Sabotage;
+use ftl::Sabotage;
 use host::SchedulerKind;
 use lab::{Preset, schemes};
 use nand::Faults;
@@ -89,7 +89,7 @@ impl Case {
     /// The cases of a scheme, in order of seed; none if there is no such scheme.
     pub fn of_scheme(name: &str) -> impl Iterator<Item = Case> {
         let presets = schemes();
-        let first = presets.iter().position(|preset| preset.name() == name);
+        let first = presets.iter().position(|preset| preset.name == name);
         first.into_iter().flat_map(|first| (first as u64..).step_by(presets.len())).map(Case::new)
     }
 
@@ -99,15 +99,15 @@ impl Case {
         &presets[(self.seed % presets.len() as u64) as usize]
     }
 
-    /// Runs the case, and makes it smaller if it fails.
+    /// Runs the case, and makes it smaller if it fails. `tried` hears how many smaller ones have been tried.
     ///
     /// # Errors
     /// The smallest case found that breaks a promise.
-    pub fn run(&self) -> Result<Report, Failure> {
+    pub fn run(&self, tried: &dyn Fn(u32)) -> Result<Report, Failure> {
         match self.attempt() {
             Ended::Kept(report) => Ok(report),
             Ended::Broken { what, last } => {
-                let (case, what) = shrink::smallest(self, what, last);
+                let (case, what) = shrink::smallest(self, what, last, tried);
                 Err(case.failure(what))
             }
             Ended::Unfit(why) => Err(self.failure(why)),
@@ -158,7 +158,7 @@ impl Case {
     }
 
     fn failure(&self, what: String) -> Failure {
-        Failure { case: self.clone(), scheme: self.preset().name(), what }
+        Failure { case: self.clone(), scheme: self.preset().name, what }
     }
 
     pub(crate) fn attempt(&self) -> Ended {

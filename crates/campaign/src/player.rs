@@ -73,7 +73,7 @@ impl<'a> Player<'a> {
             rig: Rig::linked(profile, script.parts, script.link, defects),
             armed: None,
             around,
-            report: Report { scheme: script.preset.name(), ..Report::default() },
+            report: Report { scheme: script.preset.name, ..Report::default() },
         }
     }
 

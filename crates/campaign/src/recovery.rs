@@ -14,7 +14,7 @@ use lab::schemes;
 
 use crate::rig::{Defects, Rig};
 
-pub use device::DeviceStats;
+pub use ftl::DeviceStats;
 pub use sweep::{PAGES, recovered, recovery};
 pub use worst::{WorstCut, worst_cut};
 
@@ -28,6 +28,6 @@ pub const SEGMENTS: u32 = 32_768;
 pub fn rig(settings: &[&str]) -> Rig {
     let set: Vec<_> = settings.iter().map(|text| parse_override(text).expect("a well formed setting")).collect();
     let profile = Profile::load("hp-ufs", &set).expect("an embedded profile");
-    let preset = schemes().iter().find(|p| p.name() == "hp-ufs").expect("a preset");
-    Rig::linked(&profile, preset.parts(), profile.link_config(), Defects::default())
+    let preset = schemes().iter().find(|p| p.name == "hp-ufs").expect("a preset");
+    Rig::linked(&profile, preset.parts, profile.link_config(), Defects::default())
 }

@@ -1,6 +1,6 @@
 //! What a case has gone through.
 
-use device::Moment;
+use ftl::Moment;
 use lab::OnLink;
 
 /// What a device may be doing when the power is cut. Several may apply at once; `idle` applies alone.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use device::{Device, DeviceConfig, GcCopy, Moment, Sabotage};
+use ftl::{Device, DeviceConfig, GcCopy, Moment, Sabotage};
 use host::{AppSignal, Completion, Driver, HostConfig, Request, RequestOp};
 use lab::profile::Profile;
 use lab::{OnLink, Parts, Stack, Turn};

@@ -1,7 +1,7 @@
 //! What happens in a case: a device, and a list of acts. The seed decides all of it before anything runs, so that a
 //! part can be left out without a change of the rest.
 
-use device::MappingKind;
+use ftl::MappingKind;
 use host::{AppSignal, RequestOp, SchedulerKind};
 use lab::profile::{Override, Profile, ProfileError, parse_override};
 use lab::{Parts, Preset, schemes};
@@ -114,13 +114,13 @@ impl Script {
         // Each scheme gets whole segments and parts of 1 or 2 KiB, with both paces of GC.
         set.push(("scheme.*.segment_kib", [4, 1, 2][(index % 3) as usize].to_string()));
         set.push(("gc.pace", ["gained", "searched"][(index / 3 % 2) as usize].into()));
-        if preset.parts().mapping == MappingKind::SegmentLog && preset.parts().brings.is_empty() {
+        if preset.parts.mapping == MappingKind::of::<schemes::SegmentLog>() && preset.parts.brings.is_empty() {
             map_flushes(&mut set, index / 6);
         }
         let capacity = capacity_units(&set);
         let mut script = Script {
             preset,
-            parts: Parts { scheduler: scheduler(&mut rng), ..preset.parts() },
+            parts: Parts { scheduler: scheduler(&mut rng), ..preset.parts },
             kind,
             set,
             link: link(&mut rng),

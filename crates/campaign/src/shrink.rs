@@ -5,12 +5,17 @@ use crate::case::{Case, Ended, PLAIN};
 
 /// Most cases that are tried. A case with few acts takes milliseconds.
 const ATTEMPTS: u32 = 1500;
+/// The acts of all of them, as a multiple of those of the case: how long a search may take, on any machine alike.
+const EFFORT: usize = 60;
 
 /// The smallest case found that fails like `case`, whose failure was told by `what` at the act numbered `last`; and the
-/// message of its failure.
-pub(crate) fn smallest(case: &Case, what: String, last: u32) -> (Case, String) {
-    let mut shrinker = Shrinker { best: case.clone(), what, left: ATTEMPTS };
-    shrinker.best.reduced.acts = Some(case.kept(&case.script()).filter(|&at| at <= last).collect());
+/// message of its failure. `tried` hears how many cases have been tried.
+pub(crate) fn smallest(case: &Case, what: String, last: u32, tried: &dyn Fn(u32)) -> (Case, String) {
+    let mut best = case.clone();
+    let acts: Vec<u32> = case.kept(&case.script()).filter(|&at| at <= last).collect();
+    let effort = acts.len() * EFFORT;
+    best.reduced.acts = Some(acts);
+    let mut shrinker = Shrinker { best, what, attempts: 0, effort, tried };
     // Without conditions and a queue, few acts depend on others.
     shrinker.make_plain(PLAIN.map(str::to_owned));
     shrinker.leave_out_acts();
@@ -21,24 +26,33 @@ pub(crate) fn smallest(case: &Case, what: String, last: u32) -> (Case, String) {
     (shrinker.best, shrinker.what)
 }
 
-struct Shrinker {
+struct Shrinker<'a> {
     /// The smallest failing case so far, whose `acts` are given.
     best: Case,
     what: String,
-    left: u32,
+    attempts: u32,
+    /// Acts that may still be tried.
+    effort: usize,
+    tried: &'a dyn Fn(u32),
 }
 
-impl Shrinker {
+impl Shrinker<'_> {
     fn acts(&self) -> &[u32] {
         self.best.reduced.acts.as_deref().unwrap_or_default()
     }
 
+    fn is_spent(&self) -> bool {
+        self.attempts == ATTEMPTS || self.effort == 0
+    }
+
     /// Takes a smaller case if it fails, too.
     fn try_case(&mut self, mut case: Case) -> bool {
-        if self.left == 0 {
+        if self.is_spent() {
             return false;
         }
-        self.left -= 1;
+        self.attempts += 1;
+        self.effort = self.effort.saturating_sub(case.reduced.acts.as_ref().map_or(0, Vec::len));
+        (self.tried)(self.attempts);
         let Ended::Broken { what, last } = case.attempt() else { return false };
         if let Some(acts) = &mut case.reduced.acts {
             acts.retain(|&at| at <= last);
@@ -63,7 +77,7 @@ impl Shrinker {
             }
             if group > 1 {
                 group = group.div_ceil(2);
-            } else if !found || self.left == 0 {
+            } else if !found || self.is_spent() {
                 return;
             }
         }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::case::{Case, PLAIN, sabotage};
 use crate::script::Script;
-use device::Sabotage;
+use ftl::Sabotage;
 
 impl Display for Case {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {

@@ -12,7 +12,7 @@ const WRITE: RequestOp = RequestOp::Write { fua: false };
 
 fn rig(name: &str) -> Rig {
     let profile = Profile::load("tiny", &[]).expect("an embedded profile");
-    let parts = schemes().iter().find(|preset| preset.name() == name).expect("a preset").parts();
+    let parts = schemes().iter().find(|preset| preset.name == name).expect("a preset").parts;
     let link = LinkConfig { down_bytes_per_us: 100, up_bytes_per_us: 100, upiu_latency: Nanos::from_micros(3) };
     Rig::linked(&profile, parts, link, Defects::default())
 }
@@ -23,7 +23,7 @@ fn flash_that_fails_is_sound_while_everything_is_read() {
     let profile = Profile::load("tiny", &[]).expect("an embedded profile");
     let faults = Faults { seed: 1, read_per_million: 200_000, ..Faults::default() };
     let defects = Defects { faults, sabotage: None };
-    let mut rig = Rig::defective(&profile, schemes()[0].parts(), Nanos::from_micros(3), defects);
+    let mut rig = Rig::defective(&profile, schemes()[0].parts, Nanos::from_micros(3), defects);
     let mut rng = Rng::new(3);
     rig.churn(&mut rng, 500, 300, 8);
     let before = rig.outcomes.errors;
@@ -39,7 +39,7 @@ fn flash_that_fails_is_sound_while_everything_is_read() {
 #[test]
 fn overlapping_requests_take_effect_in_their_order() {
     for preset in schemes() {
-        let mut rig = rig(preset.name());
+        let mut rig = rig(preset.name);
         let mut rng = Rng::new(5);
         for round in 0..40 {
             let mut last = 0;
@@ -51,7 +51,7 @@ fn overlapping_requests_take_effect_in_their_order() {
             rig.submit_now(WRITE, Lpa(2), 1, AppId::SYSTEM);
             assert!(rig.has_overlap());
             rig.settle();
-            assert_eq!(rig.held(Lpa(2)), last + 2, "{}, round {round}", preset.name());
+            assert_eq!(rig.held(Lpa(2)), last + 2, "{}, round {round}", preset.name);
             rig.read_all();
         }
     }

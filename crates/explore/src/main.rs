@@ -5,9 +5,9 @@ use std::sync::Mutex;
 #[allow(clippy::disallowed_types)]
 use std::time::Instant;
 
-use device::Sabotage;
 use explore::scope::{Left, SCHEMES, Scope, beyond, levels, mapping};
 use explore::search::{Report, explore};
+use ftl::Sabotage;
 use serde_json::{Value, json};
 use ufsim_explore as explore;
 

@@ -1,12 +1,11 @@
 //! What is explored: the device and what may happen. Where it starts says `start.rs`.
 
-use device::{
+use ftl::{
     Config, DeviceConfig, GcConfig, GcPace, LogConfig, MappingKind, MappingParams, Sabotage, SramConfig,
     WritePathConfig,
 };
 use host::{BoosterKind, HostConfig, RequestOp};
 use nand::{CellTiming, Faults, FreeWork, Geometry, Timing};
-use params::Owners;
 use ufs::Protocol;
 use units::{Lpa, Nanos};
 
@@ -162,7 +161,7 @@ impl Scope {
 /// # Panics
 /// If there is none.
 pub fn mapping(name: &str) -> MappingKind {
-    MappingKind::from_name(name).unwrap_or_else(|| panic!("no mapping scheme {name}"))
+    schemes::named(name).unwrap_or_else(|| panic!("no mapping scheme {name}"))
 }
 
 /// The levels of the long search, the smallest first.
@@ -239,7 +238,7 @@ fn device_config(row_units: u32, sabotage: Option<Sabotage>) -> DeviceConfig {
 
 /// Every threshold so low that a few requests reach it.
 fn mapping_params() -> MappingParams {
-    let mut mappings = MappingParams::default();
+    let mut mappings = schemes::defaults();
     let numbers = [
         ("flush_above_entries", 32),
         ("handover_above_entries", 2),

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use device::MappingKind;
+use ftl::MappingKind;
 use host::RequestOp;
 use ufs::Protocol;
 use units::Lpa;

@@ -13,7 +13,7 @@
 
 use std::collections::VecDeque;
 
-use device::{Device, DeviceConfig, DeviceEvent, Unpowered};
+use ftl::{Device, DeviceConfig, DeviceEvent, Unpowered};
 use host::{Blind, Completion, Driver, HostConfig, Request, RequestOp};
 use nand::NandEvent;
 use ufs::{DataIn, Response};
@@ -98,7 +98,7 @@ fn order_of(event: DeviceEvent) -> (u8, u16) {
 
 impl System {
     /// A new device, and a host attached to it.
-    pub fn new(device: DeviceConfig, mapping: device::MappingKind, host: HostConfig) -> System {
+    pub fn new(device: DeviceConfig, mapping: ftl::MappingKind, host: HostConfig) -> System {
         let capacity = device.capacity_units;
         let device = Device::new(device, mapping);
         System {

@@ -1,6 +1,6 @@
 //! The short search, which every test run makes; `make explore` is the long one.
 
-use device::Sabotage;
+use ftl::Sabotage;
 use ufsim_explore::scope::{Left, SCHEMES, Scope};
 use ufsim_explore::search::explore;
 

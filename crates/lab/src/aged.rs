@@ -9,8 +9,8 @@ use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
 use archive::{ArchiveError, Reader, Writer};
-use device::Unpowered;
 use files::{FileError, Files, Kind, Real};
+use ftl::Unpowered;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -89,8 +89,8 @@ fn asked(spec: &Spec) -> Spec {
 
 /// The preset that ages devices of this mapping scheme.
 fn ager(parts: Parts) -> &'static str {
-    let of_mapping = presets().iter().find(|preset| preset.parts().mapping == parts.mapping);
-    of_mapping.expect("every mapping scheme has a preset").name()
+    let of_mapping = presets().iter().find(|preset| preset.parts.mapping == parts.mapping);
+    of_mapping.expect("every mapping scheme has a preset").name
 }
 
 /// The name under which a replaced value is taken into the ageing run, if it is.

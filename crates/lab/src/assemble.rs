@@ -1,6 +1,6 @@
 //! From a profile and parts to a system.
 
-use device::Device;
+use ftl::Device;
 use host::{Driver, HostConfigError};
 use ufs::Link;
 use workload::named_seed;

@@ -1,7 +1,7 @@
 //! Sight of the device's mapping cache, lent to the driver for schedulers with full knowledge of it (MAP+ Sec. V-D: "we
 //! assume the full mapping cache awareness"). No phone has that, and it is charged nothing.
 
-use device::Device;
+use ftl::Device;
 use host::CacheView;
 use units::Lpa;
 

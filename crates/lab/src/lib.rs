@@ -96,7 +96,7 @@ pub use run::{Stop, System};
 pub use spec::Machine;
 pub use stack::{OnLink, Stack, Turn};
 pub use stages::{Passage, STAGES, Stage};
-pub use system::{Parts, Preset, SystemSpec, schemes};
+pub use system::{Parts, Preset, SystemSpec, add_scheme, schemes};
 pub use version::VERSION;
 pub use workload::fio::is_inline_job;
 pub use workload::report::columns::Column;

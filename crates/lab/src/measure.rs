@@ -1,6 +1,6 @@
 //! What a run records while it goes.
 
-use device::DeviceStats;
+use ftl::DeviceStats;
 use hdrhistogram::Histogram;
 use host::HostStats;
 use host::block::BlockAccount;

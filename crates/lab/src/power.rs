@@ -1,6 +1,6 @@
 //! Switching a system off and on. States of a system that is on are in `ufs::power`.
 
-use device::{Device, Unpowered};
+use ftl::{Device, Unpowered};
 use host::{Driver, HostConfig, HostConfigError};
 use ufs::{Link, LinkConfig, PowerConfig};
 use units::SimTime;

@@ -4,7 +4,7 @@
 //! another thread, and the simulation goes on meanwhile. Few bytes for each request, because a log of a fast run writes
 //! hundreds of megabytes a second, and these drive what the simulation uses out of the processor's caches.
 
-use device::Mark;
+use ftl::Mark;
 use ufs::Status;
 use units::{Lpa, Nanos, SimTime};
 use workload::{ReadOutcome, WorkRequest};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use device::{DeviceStats, MappingKind};
+use ftl::DeviceStats;
 use hdrhistogram::Histogram;
 use host::block::WorkKind;
 use host::{BoosterKind, HostStats, SchedulerKind};
@@ -387,7 +387,7 @@ fn host_counters() -> Vec<&'static Counter> {
 
 /// Every counter of a device, whatever its mapping scheme.
 fn device_counters() -> Vec<&'static Counter> {
-    union(DeviceStats::COUNTERS.iter().chain(MappingKind::ALL.iter().flat_map(|kind| kind.counters())))
+    union(DeviceStats::COUNTERS.iter().chain(schemes::all().iter().flat_map(|kind| kind.counters())))
 }
 
 /// The counters of several sets, each name once.

@@ -12,7 +12,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use device::{Mark, Translation};
+use ftl::{Mark, Translation};
 use host::HostMapping;
 use units::SimTime;
 use workload::report::columns::Column;

@@ -22,7 +22,7 @@ mod read_back;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-use device::{Account, Device};
+use ftl::{Account, Device};
 use host::block::Block;
 use host::{AppSignal, Completion, Driver, HostConfigError, InFlight, Request, RequestOp};
 use thiserror::Error;

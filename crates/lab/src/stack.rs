@@ -1,7 +1,7 @@
 //! Driver, link and device with one clock. Every loop that couples them is this one: that of a run, and the bench of
 //! the power-cut campaign.
 
-use device::{Device, DeviceEvent, Unpowered};
+use ftl::{Device, DeviceEvent, Unpowered};
 use host::Driver;
 use ufs::{
     DeviceWork, Link, Power, PowerAccount, PowerConfig, PowerSpan, PowerState, Response, Tag, Waker, wire_bytes,
@@ -354,7 +354,7 @@ fn device_work(queue: &EventQueue<Event>, last: SimTime) -> DeviceWork {
 
 #[cfg(test)]
 mod tests {
-    use device::{Mark, Stay};
+    use ftl::{Mark, Stay};
     use host::{Request, RequestOp};
     use units::{AppId, Lpa, Nanos};
 
@@ -368,11 +368,11 @@ mod tests {
     }
 
     fn driver(device: &Device) -> Driver {
-        Driver::new(profile().host_config(schemes()[0].parts()), device.info())
+        Driver::new(profile().host_config(schemes()[0].parts), device.info())
     }
 
     fn stack() -> Stack {
-        let device = Device::new(profile().device_config([3, 5]), schemes()[0].parts().mapping);
+        let device = Device::new(profile().device_config([3, 5]), schemes()[0].parts.mapping);
         Stack::new(driver(&device), Link::new(profile().link_config()), device)
     }
 

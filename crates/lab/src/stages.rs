@@ -11,7 +11,7 @@
 //! path is extended when a response arrives at the host, by what that command did since the response before. So the
 //! stages tell what the request waited for, not what its commands took in all.
 
-use device::{Mark, Stay};
+use ftl::{Mark, Stay};
 use units::{Nanos, SimTime};
 
 /// Declares the stages with their names as columns.

@@ -1,6 +1,8 @@
 //! Systems: which scheduler, booster and mapping scheme run together. A preset is one line in the list below.
 
-use device::MappingKind;
+use std::sync::{Mutex, OnceLock};
+
+use ftl::MappingKind;
 use host::{BoosterKind, SchedulerKind};
 use params::Default as Given;
 use thiserror::Error;
@@ -30,58 +32,75 @@ pub struct Brought {
     pub value: Given,
 }
 
-units::kinds! {
-    /// The named systems, in the order in which reports show them.
-    pub Preset, pub parts: Parts {
-        /// DRAM-less UFS: L2P segments cached in SRAM, new mappings logged and flushed to flash
-        Ufs = "ufs", of(BoosterKind::None, MappingKind::SegmentLog);
-        /// Host Performance Booster (2017): the host caches L2P entries and sends one with a read
-        Hpb = "hpb", of(BoosterKind::Hpb, MappingKind::SegmentLog);
-        /// ufs with the fastest map flush found in the same SRAM: overlapping, by address, in parts of segments
-        UfsTuned = "ufs-tuned", tuned(BoosterKind::None);
-        /// hpb with the same map flush
-        HpbTuned = "hpb-tuned", tuned(BoosterKind::Hpb);
-        /// HPB 2.0 as the Linux 6.1 driver does it, with its parameters and counters
-        HpbLinux = "hpb-linux", of(BoosterKind::HpbLinux, MappingKind::SegmentLog);
-        /// HPB with entries fetched by counts of reads and evicted by FOAM's priorities: UFS+HPB of the HPBvalve paper
-        Foam = "foam", of(BoosterKind::Foam, MappingKind::SegmentLog);
-        /// HPBvalve (2023): the foreground app's entries first, prefetched at its launch, memory given back before
-        /// kills
-        Hpbvalve = "hpbvalve", of(BoosterKind::Hpbvalve, MappingKind::SegmentLog);
-        /// HP-UFS (2024): the host keeps mappings, valid page bitmaps and counts up to date for reads, writes and GC
-        HpUfs = "hp-ufs", of(BoosterKind::HpUfs, MappingKind::HpUfs);
-        /// HPBvalve's policy on HP-UFS's cache: apps' segments fetched ahead and kept, dirty ones given back last
-        HpbvalveHpUfs = "hpbvalve-hp-ufs", of(BoosterKind::HpbvalveHpUfs, MappingKind::HpUfs);
-        /// A device with DRAM for the whole L2P table and all valid page bitmaps
-        Ideal = "ideal", of(BoosterKind::None, MappingKind::Ideal);
-        /// DFTL (2009): single L2P entries cached in SRAM by segmented LRU, translation pages on flash
-        Dftl = "dftl", of(BoosterKind::None, MappingKind::Dftl);
-        /// CDFTL (2011): whole translation pages cached in SRAM below the entries of DFTL
-        Cdftl = "cdftl", of(BoosterKind::None, MappingKind::Cdftl);
-        /// TPFTL (2015): DFTL's entries clustered by translation page, with prefetches and clean entries evicted first
-        Tpftl = "tpftl", of(BoosterKind::None, MappingKind::Tpftl);
-        /// S-FTL (2011): translation pages cached as runs of consecutive places, a buffer for sparse changes
-        Sftl = "sftl", of(BoosterKind::None, MappingKind::Sftl);
-        /// Base-DFTL of MSFTL (2020): new mappings flushed every 9 MiB into translation pages as large as a NAND page
-        BaseDftl = "base-dftl", of(BoosterKind::None, MappingKind::BaseDftl);
-        /// Mini-page FTL (2018), as MSFTL has it: the same with translation pages of 4 KiB, several to a NAND page
-        MiniPage = "mini-page", of(BoosterKind::None, MappingKind::MiniPage);
-        /// MSFTL (2020): the same with mapping segments of 1 or 2 KiB, collected until a NAND page is full
-        Msftl = "msftl", of(BoosterKind::None, MappingKind::Msftl);
-    }
+/// A named system.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// The name that a user types.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub summary: &'static str,
+    /// Its parts.
+    pub parts: Parts,
 }
 
-/// First in, first out, and these.
-const fn of(booster: BoosterKind, mapping: MappingKind) -> Parts {
-    Parts { scheduler: SchedulerKind::Noop, booster, mapping, brings: &[] }
+macro_rules! presets {
+    (@brings) => { &[] };
+    (@brings $brings:ident) => { $brings };
+    ($(
+        $name:literal = $scheduler:ident + $booster:ident + $mapping:ident $(with $brings:ident)?: $summary:literal;
+    )+) => {
+        const BUILT_IN: &[Preset] = &[$(Preset {
+            name: $name,
+            summary: $summary,
+            parts: Parts {
+                scheduler: SchedulerKind::$scheduler,
+                booster: BoosterKind::$booster,
+                mapping: MappingKind::of::<schemes::$mapping>(),
+                brings: presets!(@brings $($brings)?),
+            },
+        }),+];
+    };
 }
 
-const fn tuned(booster: BoosterKind) -> Parts {
-    Parts { brings: TUNED, ..of(booster, MappingKind::SegmentLog) }
+presets! {
+    "ufs" = Noop + None + SegmentLog:
+        "DRAM-less UFS: L2P segments cached in SRAM, new mappings logged and flushed to flash";
+    "hpb" = Noop + Hpb + SegmentLog:
+        "Host Performance Booster (2017): the host caches L2P entries and sends one with a read";
+    "ufs-tuned" = Noop + None + SegmentLog with TUNED:
+        "ufs with the fastest map flush found in the same SRAM: overlapping, by address, in parts of segments";
+    "hpb-tuned" = Noop + Hpb + SegmentLog with TUNED:
+        "hpb with the same map flush";
+    "hpb-linux" = Noop + HpbLinux + SegmentLog:
+        "HPB 2.0 as the Linux 6.1 driver does it, with its parameters and counters";
+    "foam" = Noop + Foam + SegmentLog:
+        "HPB with entries fetched by counts of reads and evicted by FOAM's priorities: UFS+HPB of the HPBvalve paper";
+    "hpbvalve" = Noop + Hpbvalve + SegmentLog:
+        "HPBvalve (2023): the foreground app's entries first, prefetched at its launch, memory given back before kills";
+    "hp-ufs" = Noop + HpUfs + HpUfs:
+        "HP-UFS (2024): the host keeps mappings, valid page bitmaps and counts up to date for reads, writes and GC";
+    "hpbvalve-hp-ufs" = Noop + HpbvalveHpUfs + HpUfs:
+        "HPBvalve's policy on HP-UFS's cache: apps' segments fetched ahead and kept, dirty ones given back last";
+    "ideal" = Noop + None + Ideal:
+        "A device with DRAM for the whole L2P table and all valid page bitmaps";
+    "dftl" = Noop + None + Dftl:
+        "DFTL (2009): single L2P entries cached in SRAM by segmented LRU, translation pages on flash";
+    "cdftl" = Noop + None + Cdftl:
+        "CDFTL (2011): whole translation pages cached in SRAM below the entries of DFTL";
+    "tpftl" = Noop + None + Tpftl:
+        "TPFTL (2015): DFTL's entries clustered by translation page, with prefetches and clean entries evicted first";
+    "sftl" = Noop + None + Sftl:
+        "S-FTL (2011): translation pages cached as runs of consecutive places, a buffer for sparse changes";
+    "base-dftl" = Noop + None + BaseDftl:
+        "Base-DFTL of MSFTL (2020): new mappings flushed every 9 MiB into translation pages as large as a NAND page";
+    "mini-page" = Noop + None + MiniPage:
+        "Mini-page FTL (2018), as MSFTL has it: the same with translation pages of 4 KiB, several to a NAND page";
+    "msftl" = Noop + None + Msftl:
+        "MSFTL (2020): the same with mapping segments of 1 or 2 KiB, collected until a NAND page is full";
 }
 
 const fn of_segment_log(key: &'static str, value: Given) -> Brought {
-    Brought { mapping: MappingKind::SegmentLog, key, value }
+    Brought { mapping: MappingKind::of::<schemes::SegmentLog>(), key, value }
 }
 
 /// What `ufs-tuned` and `hpb-tuned` bring with them: the best that scripts/search_flush.py has found for either. A test
@@ -109,7 +128,7 @@ pub struct OfPaper {
 }
 
 const fn of_hpb(key: &'static str, value: Given, source: &'static str) -> OfPaper {
-    OfPaper { booster: BoosterKind::Hpb, mapping: MappingKind::SegmentLog, key, value, source }
+    OfPaper { booster: BoosterKind::Hpb, mapping: MappingKind::of::<schemes::SegmentLog>(), key, value, source }
 }
 
 /// What boosters bring with them: a scheme is what its paper describes on every device, unless a profile knows better.
@@ -176,8 +195,9 @@ impl SystemSpec {
     /// # Errors
     /// Unknown names and parts that do not work together.
     pub fn resolve(&self) -> Result<Parts, SystemError> {
-        let preset = Preset::from_name(&self.scheme);
-        let mut parts = preset.ok_or_else(|| unknown("scheme", &self.scheme, Preset::NAMES))?.parts();
+        let names: Vec<&str> = schemes().iter().map(|p| p.name).collect();
+        let preset = schemes().iter().find(|p| p.name == self.scheme);
+        let mut parts = preset.ok_or_else(|| unknown("scheme", &self.scheme, &names))?.parts;
         if let Some(name) = &self.scheduler {
             let found = SchedulerKind::from_name(name);
             parts.scheduler = found.ok_or_else(|| unknown("scheduler", name, SchedulerKind::NAMES))?;
@@ -187,8 +207,8 @@ impl SystemSpec {
             parts.booster = found.ok_or_else(|| unknown("booster", name, BoosterKind::NAMES))?;
         }
         if let Some(name) = &self.mapping {
-            let found = MappingKind::from_name(name);
-            parts.mapping = found.ok_or_else(|| unknown("mapping", name, MappingKind::NAMES))?;
+            let found = schemes::named(name);
+            parts.mapping = found.ok_or_else(|| unknown("mapping", name, schemes::names()))?;
         }
         parts.check()?;
         Ok(parts)
@@ -202,7 +222,7 @@ impl Parts {
             |why| Err(SystemError::Mismatch { booster: self.booster.name(), mapping: self.mapping.name(), why });
         let (spoken, understood) = (self.booster.speaks(), self.mapping.speaks());
         if spoken != Protocol::Plain && spoken != understood {
-            let mappings = MappingKind::ALL.iter().find(|mapping| mapping.speaks() == spoken);
+            let mappings = schemes::all().iter().find(|mapping| mapping.speaks() == spoken);
             let name = mappings.expect("a booster speaks what some mapping scheme understands").name();
             return mismatch(format!("this booster needs mapping = \"{name}\""));
         }
@@ -222,16 +242,34 @@ fn unknown(field: &'static str, value: &str, names: &[&str]) -> SystemError {
 
 /// What a system is made of, and the names that each part can have, as options of a run name them.
 pub fn part_names() -> [(&'static str, &'static [&'static str]); 3] {
-    [("scheduler", SchedulerKind::NAMES), ("booster", BoosterKind::NAMES), ("mapping", MappingKind::NAMES)]
+    [("scheduler", SchedulerKind::NAMES), ("booster", BoosterKind::NAMES), ("mapping", schemes::names())]
 }
 
-/// The named systems with their one-line summaries.
+static ADDED: Mutex<Vec<Preset>> = Mutex::new(Vec::new());
+static ALL: OnceLock<Vec<Preset>> = OnceLock::new();
+
+/// Adds a mapping scheme of another crate, and a preset of its name: this scheme without scheduler and booster.
+///
+/// # Panics
+/// If there is a scheme with its name, or somebody has asked for [`schemes`] before.
+pub fn add_scheme(mapping: MappingKind, summary: &'static str) {
+    ::schemes::add(mapping);
+    let parts = Parts { scheduler: SchedulerKind::Noop, booster: BoosterKind::None, mapping, brings: &[] };
+    ADDED.lock().expect("nobody panics with it").push(Preset { name: mapping.name(), summary, parts });
+}
+
+/// The named systems with their one-line summaries, in the order in which reports show them.
 pub fn schemes() -> &'static [Preset] {
-    Preset::ALL
+    ALL.get_or_init(|| {
+        let added = ADDED.lock().expect("nobody panics with it");
+        BUILT_IN.iter().chain(&*added).copied().collect()
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn spec(scheme: &str, booster: Option<&str>, mapping: Option<&str>) -> SystemSpec {
@@ -242,8 +280,11 @@ mod tests {
     #[test]
     fn every_preset_resolves_to_its_parts() {
         for preset in schemes() {
-            assert_eq!(SystemSpec::preset(preset.name()).resolve(), Ok(preset.parts()));
+            assert_eq!(SystemSpec::preset(preset.name).resolve(), Ok(preset.parts));
+            assert!(!preset.summary.is_empty() && !preset.summary.contains('\n'));
         }
+        let names: BTreeSet<&str> = schemes().iter().map(|preset| preset.name).collect();
+        assert_eq!(names.len(), schemes().len(), "two presets have the same name");
     }
 
     #[test]
@@ -258,11 +299,12 @@ mod tests {
     #[test]
     fn unknown_names_say_what_there_is() {
         let told = |spec: SystemSpec| spec.resolve().unwrap_err().to_string();
+        let presets: Vec<&str> = schemes().iter().map(|preset| preset.name).collect();
         let scheduler = SystemSpec { scheduler: Some("cfq".into()), ..SystemSpec::preset("ufs") };
         for (spec, what, names) in [
-            (SystemSpec::preset("zfs"), "scheme = \"zfs\"", Preset::NAMES),
+            (SystemSpec::preset("zfs"), "scheme = \"zfs\"", presets.as_slice()),
             (spec("ufs", Some("turbo"), None), "booster = \"turbo\"", BoosterKind::NAMES),
-            (spec("ufs", None, Some("fat")), "mapping = \"fat\"", MappingKind::NAMES),
+            (spec("ufs", None, Some("fat")), "mapping = \"fat\"", schemes::names()),
             (scheduler, "scheduler = \"cfq\"", SchedulerKind::NAMES),
         ] {
             assert_eq!(told(spec), format!("{what}: must be one of {}", names.join(", ")));
@@ -272,8 +314,8 @@ mod tests {
     #[test]
     fn what_presets_bring_is_allowed() {
         for preset in schemes() {
-            for brought in preset.parts().brings {
-                assert_eq!(brought.mapping, preset.parts().mapping, "{}", preset.name());
+            for brought in preset.parts.brings {
+                assert_eq!(brought.mapping, preset.parts.mapping, "{}", preset.name);
                 let schemes = crate::profile::schemes();
                 let of_scheme = schemes.iter().find(|s| s.name == brought.mapping.name()).expect("a scheme");
                 let field = of_scheme.fields.iter().find(|field| field.key == brought.key).expect("a parameter");
@@ -297,13 +339,13 @@ mod tests {
 
     #[test]
     fn every_registered_part_can_be_asked_for() {
-        for &mapping in MappingKind::ALL {
-            assert_eq!(MappingKind::from_name(mapping.name()), Some(mapping));
-            let preset = schemes().iter().find(|preset| preset.parts().mapping == mapping);
+        for &mapping in schemes::all() {
+            assert_eq!(schemes::named(mapping.name()), Some(mapping));
+            let preset = schemes().iter().find(|preset| preset.parts.mapping == mapping);
             assert!(preset.is_some(), "no preset uses {}", mapping.name());
         }
         for &booster in BoosterKind::ALL {
-            let mappings = MappingKind::ALL.iter().map(|mapping| mapping.name());
+            let mappings = schemes::all().iter().map(|mapping| mapping.name());
             let works = |name: &str| spec("ufs", Some(booster.name()), Some(name)).resolve().is_ok();
             assert!(mappings.clone().any(works), "{} works with no mapping scheme", booster.name());
         }

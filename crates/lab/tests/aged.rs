@@ -58,7 +58,7 @@ fn comparable(mut result: RunResult) -> RunResult {
 fn a_run_on_a_file_gives_the_bytes_of_a_run_that_ages_first() {
     let folder = folder("equal");
     let workload = job(&folder);
-    let whole = schemes().iter().map(|preset| (preset.name(), 4));
+    let whole = schemes().iter().map(|preset| (preset.name, 4));
     for (scheme, segment_kib) in whole.chain([("ufs", 1), ("hp-ufs", 1), ("hp-ufs", 2)]) {
         let mut anew = spec(scheme, &workload);
         anew.set.insert("scheme.*.segment_kib".into(), segment_kib.into());

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use common::{closed, replay, request, tiny};
 use proptest::prelude::*;
-use ufsim_lab::{LabError, Preset, RunResult, Workload, fio_json, schemes, simulate, simulate_workload};
+use ufsim_lab::{LabError, RunResult, Workload, fio_json, schemes, simulate, simulate_workload};
 use units::SimTime;
 use workload::{
     Flags, Footprint, GroupId, GroupInfo, Issued, Next, Progress, ReplayMode, Rng, Source, Ticket, WorkOp, WorkRequest,
@@ -36,7 +36,7 @@ fn any_request() -> impl Strategy<Value = WorkRequest> {
 }
 
 fn scheme_name() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(Preset::NAMES)
+    prop::sample::select(schemes().iter().map(|p| p.name).collect::<Vec<_>>())
 }
 
 proptest! {
@@ -67,10 +67,10 @@ fn churn(seed: u64, count: usize) -> Vec<WorkRequest> {
 #[test]
 fn garbage_collection_keeps_every_page_under_every_scheme() {
     for preset in schemes() {
-        let result = closed(&tiny(preset.name(), 3), churn(5, 100_000), 16).unwrap();
-        assert_eq!(result.submitted, result.completed, "{}", preset.name());
-        assert!(result.counters.device["gc_victims"] > 100, "{}: GC hardly ran", preset.name());
-        assert!(result.waf.gc > 0.0 && result.waf.total >= 1.0, "{}: {:?}", preset.name(), result.waf);
+        let result = closed(&tiny(preset.name, 3), churn(5, 100_000), 16).unwrap();
+        assert_eq!(result.submitted, result.completed, "{}", preset.name);
+        assert!(result.counters.device["gc_victims"] > 100, "{}: GC hardly ran", preset.name);
+        assert!(result.waf.gc > 0.0 && result.waf.total >= 1.0, "{}: {:?}", preset.name, result.waf);
     }
 }
 
@@ -83,9 +83,9 @@ fn timeless(mut result: RunResult) -> String {
 #[test]
 fn the_same_run_twice_gives_the_same_bytes() {
     for preset in schemes() {
-        let run = |seed| closed(&tiny(preset.name(), seed), churn(seed, 5_000), 8).unwrap();
-        assert_eq!(timeless(run(1)), timeless(run(1)), "{}", preset.name());
-        assert_ne!(run(1).digest, run(2).digest, "{}", preset.name());
+        let run = |seed| closed(&tiny(preset.name, seed), churn(seed, 5_000), 8).unwrap();
+        assert_eq!(timeless(run(1)), timeless(run(1)), "{}", preset.name);
+        assert_ne!(run(1).digest, run(2).digest, "{}", preset.name);
     }
 }
 

@@ -56,13 +56,13 @@ fn every_scheme_runs_what_a_description_can_say() {
     let workload = file("everything.toml", EVERYTHING);
     for preset in schemes() {
         for replay in ["timed", "closed"] {
-            let mut spec = Spec { fold: true, verify: true, ..Spec::new(preset.name(), &workload) };
+            let mut spec = Spec { fold: true, verify: true, ..Spec::new(preset.name, &workload) };
             (spec.profile, spec.replay) = ("tiny".into(), Some(replay.into()));
-            let result = run(&spec).unwrap_or_else(|error| panic!("{} {replay}: {error}", preset.name()));
+            let result = run(&spec).unwrap_or_else(|error| panic!("{} {replay}: {error}", preset.name));
             let verified = result.verified.expect("it was asked for");
-            assert_eq!((result.failed, result.setup.replay.as_str()), (0, replay), "{}", preset.name());
-            assert_eq!(verified.data_units, kept(&spec), "{} {replay}", preset.name());
-            assert_eq!(verified.trimmed_units, 16_000 / 4, "{} {replay}", preset.name());
+            assert_eq!((result.failed, result.setup.replay.as_str()), (0, replay), "{}", preset.name);
+            assert_eq!(verified.data_units, kept(&spec), "{} {replay}", preset.name);
+            assert_eq!(verified.trimmed_units, 16_000 / 4, "{} {replay}", preset.name);
         }
     }
 }
@@ -89,9 +89,8 @@ fn every_scheme_of_the_paper_runs_the_bundled_workloads() {
 #[test]
 fn every_scheme_runs_a_bundled_workload() {
     for preset in schemes() {
-        let result =
-            run(&bundled("youtube", preset.name())).unwrap_or_else(|error| panic!("{}: {error}", preset.name()));
-        assert_eq!(result.failed, 0, "{}", preset.name());
+        let result = run(&bundled("youtube", preset.name)).unwrap_or_else(|error| panic!("{}: {error}", preset.name));
+        assert_eq!(result.failed, 0, "{}", preset.name);
     }
 }
 

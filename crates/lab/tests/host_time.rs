@@ -7,7 +7,7 @@ mod common;
 use common::{closed, replay, request, tiny};
 use proptest::prelude::*;
 use ufsim_lab::profile::parse_override;
-use ufsim_lab::{Preset, RunResult, Spec, simulate};
+use ufsim_lab::{RunResult, Spec, schemes, simulate};
 use units::SimTime;
 use workload::{Flags, ProcessId, ReplayMode, WorkOp, WorkRequest};
 
@@ -243,7 +243,7 @@ proptest! {
     /// beyond its bound, and the same run gives the same bytes.
     #[test]
     fn nothing_is_wrong_or_beyond_its_bound(
-        scheme in prop::sample::select(Preset::NAMES),
+        scheme in prop::sample::select(schemes().iter().map(|p| p.name).collect::<Vec<_>>()),
         steps in prop::collection::vec(any_step(), 1..400),
         limit in 1u32..40,
         processors in 1u32..4,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use common::{LIMITS, closed, request, tiny};
 use host::SchedulerKind;
 use proptest::prelude::*;
-use ufsim_lab::{Preset, RunResult, Spec, Workload, simulate, simulate_workload};
+use ufsim_lab::{RunResult, Spec, Workload, schemes, simulate, simulate_workload};
 use units::SimTime;
 use workload::{Flags, MergeLimits, ProcessId, Replay, ReplayMode, Trace, WorkOp, WorkRequest};
 
@@ -41,7 +41,7 @@ proptest! {
 
     #[test]
     fn merged_requests_never_return_wrong_data(
-        scheme in prop::sample::select(Preset::NAMES),
+        scheme in prop::sample::select(schemes().iter().map(|p| p.name).collect::<Vec<_>>()),
         scheduler in prop::sample::select(SchedulerKind::ALL),
         steps in prop::collection::vec(any_step(), 1..500),
         depth in 1u32..40,

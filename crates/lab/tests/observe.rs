@@ -64,13 +64,13 @@ fn an_observed_run_is_the_same() {
             series: series(count),
             ..Observe::default()
         };
-        let observed = simulate_observed(&spec(scheme.name()), observe, go).expect("nothing fails").result;
-        let alone = simulate(&spec(scheme.name()), go).expect("nothing fails");
-        assert_eq!(observed.digest, alone.digest, "{}", scheme.name());
-        assert_eq!(observed.warnings, alone.warnings, "{}", scheme.name());
+        let observed = simulate_observed(&spec(scheme.name), observe, go).expect("nothing fails").result;
+        let alone = simulate(&spec(scheme.name), go).expect("nothing fails");
+        assert_eq!(observed.digest, alone.digest, "{}", scheme.name);
+        assert_eq!(observed.warnings, alone.warnings, "{}", scheme.name);
         let milliseconds = (alone.sim_seconds * 1e3).ceil() as usize;
-        assert!(rows.lock().unwrap().abs_diff(milliseconds) <= 1, "{}", scheme.name());
-        assert!(file.0.lock().unwrap().len() > 100_000, "{}", scheme.name());
+        assert!(rows.lock().unwrap().abs_diff(milliseconds) <= 1, "{}", scheme.name);
+        assert!(file.0.lock().unwrap().len() > 100_000, "{}", scheme.name);
     }
 }
 

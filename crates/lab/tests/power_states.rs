@@ -4,7 +4,7 @@
 mod common;
 
 use common::{replay, request, tiny};
-use device::Device;
+use ftl::Device;
 use host::{Driver, Request, RequestOp};
 use ufs::{Content, DataIn, Link, PowerState};
 use ufsim_lab::profile::{Override, Profile, parse_override};
@@ -164,8 +164,8 @@ impl Rig {
     fn new(scheme: &str, sets: &[&str]) -> Rig {
         let sets: Vec<Override> = sets.iter().map(|set| parse_override(set).expect("well formed")).collect();
         let profile = Profile::load("tiny", &sets).expect("values within their limits");
-        let preset = schemes().iter().find(|preset| preset.name() == scheme).expect("a preset");
-        let parts = preset.parts();
+        let preset = schemes().iter().find(|preset| preset.name == scheme).expect("a preset");
+        let parts = preset.parts;
         let device = Device::new(profile.device_of(parts, [3, 5]), parts.mapping);
         let driver = Driver::new(profile.host_config(parts), device.info());
         let stack = Stack::new(driver, Link::new(profile.link_config()), device).with_power(profile.power_config(1));
@@ -252,7 +252,7 @@ fn a_power_cut_in_any_state_leaves_what_is_durable() {
             (2_005_000, Some(10_000), Waking),
             (10_000, Some(451), Busy),
         ] {
-            let mut rig = Rig::new(preset.name(), &LADDER);
+            let mut rig = Rig::new(preset.name, &LADDER);
             rig.submit(RequestOp::Write { fua: true });
             rig.completion();
             rig.pass(Nanos::from_micros(pass));
@@ -260,7 +260,7 @@ fn a_power_cut_in_any_state_leaves_what_is_durable() {
                 rig.submit(RequestOp::Read);
                 rig.pass(Nanos::from_micros(later));
             }
-            assert_eq!(rig.state(), state, "{} after {pass} us", preset.name());
+            assert_eq!(rig.state(), state, "{} after {pass} us", preset.name);
             rig.check_sum();
             rig.cut(Some(1));
         }
@@ -346,17 +346,17 @@ fn at_random(count: u64) -> Vec<WorkRequest> {
 #[test]
 fn every_scheme_gives_the_right_data_whatever_sleeps_meanwhile() {
     for preset in schemes() {
-        let mut spec = with(tiny(preset.name(), 1), &LADDER);
+        let mut spec = with(tiny(preset.name, 1), &LADDER);
         spec.precondition = "touched".into();
         let result = replay(&spec, at_random(1_500), ReplayMode::Timed).expect("every read is right");
-        assert!(result.verified.is_some_and(|verified| verified.data_units > 500), "{}", preset.name());
+        assert!(result.verified.is_some_and(|verified| verified.data_units > 500), "{}", preset.name);
         let power = result.power.expect("states are on");
         let states = &power.states;
-        assert_eq!(states.values().map(|state| state.time_ns).sum::<u64>(), power.elapsed_ns, "{}", preset.name());
-        assert!(states.values().all(|state| state.stays > 20), "{}: {states:?}", preset.name());
-        assert_eq!(states["waking"].stays, power.request_wakes + power.driver_wakes, "{}", preset.name());
+        assert_eq!(states.values().map(|state| state.time_ns).sum::<u64>(), power.elapsed_ns, "{}", preset.name);
+        assert!(states.values().all(|state| state.stays > 20), "{}: {states:?}", preset.name);
+        assert_eq!(states["waking"].stays, power.request_wakes + power.driver_wakes, "{}", preset.name);
         let exits = [("hibern8", 450), ("clk_gated", 12_150), ("sleep", 22_150)];
         let most: u64 = exits.iter().map(|&(state, us)| states[state].stays * us * 1000).sum();
-        assert!((1..=most).contains(&states["waking"].time_ns), "{}", preset.name());
+        assert!((1..=most).contains(&states["waking"].time_ns), "{}", preset.name);
     }
 }

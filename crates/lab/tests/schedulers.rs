@@ -5,7 +5,7 @@ mod common;
 use common::{closed, request, tiny};
 use host::{CacheKnowledge, SchedulerKind};
 use proptest::prelude::*;
-use ufsim_lab::{Preset, RunResult, Spec};
+use ufsim_lab::{RunResult, Spec, schemes};
 use workload::{Flags, Rng, WorkOp, WorkRequest};
 
 /// Units of the tiny device.
@@ -41,7 +41,7 @@ proptest! {
 
     #[test]
     fn random_requests_never_return_wrong_data(
-        scheme in prop::sample::select(Preset::NAMES),
+        scheme in prop::sample::select(schemes().iter().map(|p| p.name).collect::<Vec<_>>()),
         scheduler in prop::sample::select(SchedulerKind::ALL),
         knowledge in prop::sample::select(CacheKnowledge::ALL),
         packed in any::<bool>(),

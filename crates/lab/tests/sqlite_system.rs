@@ -15,10 +15,10 @@ fn spec(mode: JournalMode) -> SqliteSpec {
 
 /// Runs a workload to its end on the tiny device.
 fn run(scheme: &str, spec: &SqliteSpec) -> (SqliteSource, System) {
-    let preset = schemes().iter().find(|preset| preset.name() == scheme).unwrap();
+    let preset = schemes().iter().find(|preset| preset.name == scheme).unwrap();
     let profile = Profile::load("tiny", &[]).unwrap();
     let mut source = SqliteSource::new(spec, profile.capacity_units()).unwrap();
-    let mut system = assemble(&profile, preset.parts(), 1).unwrap();
+    let mut system = assemble(&profile, preset.parts, 1).unwrap();
     system.run(&mut source, &mut |_, _| ControlFlow::Continue(())).unwrap();
     // Before anything is asked of the system: what was measured has to stay.
     assert!(system.read_back(&mut |_, _| ControlFlow::Continue(())).unwrap().data_units > 0);
@@ -35,11 +35,11 @@ fn it_runs_to_its_end_under_every_scheme() {
     for preset in schemes() {
         let mut reference = None;
         for mode in [JournalMode::Delete, JournalMode::Wal] {
-            let (source, system) = run(preset.name(), &spec(mode));
-            assert_eq!(source.outcome(), Some(&Ok(())), "{}", preset.name());
+            let (source, system) = run(preset.name, &spec(mode));
+            assert_eq!(source.outcome(), Some(&Ok(())), "{}", preset.name);
             // One table, the fill in one transaction, and three operations that write.
             let whole = Found { integrity: "ok".into(), transactions: Some(2 + 3 * u64::from(TRANSACTIONS)) };
-            assert_eq!(source.inspect().unwrap(), whole, "{}", preset.name());
+            assert_eq!(source.inspect().unwrap(), whole, "{}", preset.name);
             let (measure, _) = system.outcome();
             let asked = source.transactions().iter().map(|t| t.requests);
             let asked: u64 = asked.map(|r| r.reads + r.writes + r.flushes).sum();
@@ -50,7 +50,7 @@ fn it_runs_to_its_end_under_every_scheme() {
             }
             let mean = mean_ns(&source, Operation::Insert);
             let slower = *reference.get_or_insert(mean);
-            assert!(mode == JournalMode::Delete || 2 * mean < slower, "{}: {mean} and {slower}", preset.name());
+            assert!(mode == JournalMode::Delete || 2 * mean < slower, "{}: {mean} and {slower}", preset.name);
         }
     }
 }

@@ -30,15 +30,15 @@ fn parted(mut result: RunResult) -> (RunResult, Option<Verified>) {
 #[test]
 fn a_result_is_that_of_the_run_without_it() {
     for preset in schemes() {
-        let with = tiny(preset.name(), 1);
+        let with = tiny(preset.name, 1);
         let without = Spec { verify: false, ..with.clone() };
         let run = |spec: &Spec| parted(closed(spec, changes(20_000), 8).expect("a run"));
         let ((with, verified), (without, none)) = (run(&with), run(&without));
-        assert_eq!((with, none), (without, None), "{}", preset.name());
+        assert_eq!((with, none), (without, None), "{}", preset.name);
         let verified = verified.expect("it was asked for");
         // 19 of 20 requests write 2.5 units of 32,768 on the average: most units are written, some trimmed since.
-        assert!((20_000..CAPACITY).contains(&verified.data_units), "{}: {verified:?}", preset.name());
-        assert!(verified.trimmed_units > 500, "{}: {verified:?}", preset.name());
+        assert!((20_000..CAPACITY).contains(&verified.data_units), "{}: {verified:?}", preset.name);
+        assert!(verified.trimmed_units > 500, "{}: {verified:?}", preset.name);
     }
 }
 
@@ -47,7 +47,7 @@ fn a_result_is_that_of_the_run_without_it() {
 #[test]
 fn everything_is_there_on_flash_that_fails() {
     for preset in schemes() {
-        let mut spec = tiny(preset.name(), 1);
+        let mut spec = tiny(preset.name, 1);
         for (key, rate) in [("read", 10_000), ("program", 300), ("erase", 1000)] {
             spec.set.insert(format!("faults.{key}_per_million"), rate.into());
         }
@@ -56,8 +56,8 @@ fn everything_is_there_on_flash_that_fails() {
             requests.into_iter().flat_map(move |r| [read(&r), r]).collect()
         };
         let result = closed(&spec, reads(changes(20_000)), 8).expect("every failure has its fault");
-        assert!(result.failed > 20, "{}: {} requests failed", preset.name(), result.failed);
-        assert!(result.verified.is_some_and(|verified| verified.data_units > 20_000), "{}", preset.name());
+        assert!(result.failed > 20, "{}: {} requests failed", preset.name, result.failed);
+        assert!(result.verified.is_some_and(|verified| verified.data_units > 20_000), "{}", preset.name);
     }
 }
 
@@ -66,13 +66,13 @@ fn everything_is_there_on_flash_that_fails() {
 #[test]
 fn a_worn_out_device_holds_what_it_has_accepted() {
     for preset in schemes() {
-        let mut spec = tiny(preset.name(), 1);
+        let mut spec = tiny(preset.name, 1);
         for (key, rate) in [("program", 1_000), ("erase", 60_000)] {
             spec.set.insert(format!("faults.{key}_per_million"), rate.into());
         }
         let result = closed(&spec, changes(60_000), 8).expect("refusals only of a device that is worn out");
-        assert!(result.failed > 1_000, "{}: {} requests were refused", preset.name(), result.failed);
-        assert!(result.verified.is_some(), "{}", preset.name());
+        assert!(result.failed > 1_000, "{}: {} requests were refused", preset.name, result.failed);
+        assert!(result.verified.is_some(), "{}", preset.name);
     }
 }
 
@@ -86,14 +86,14 @@ fn figures_that_only_write_lose_nothing() {
                 [gc]\nstonewall\nfilename=range\nrw=randwrite\nbs=4k\niodepth=8\nsize=24m\nio_size=24m\n";
     for preset in schemes() {
         let run = |text: &str| {
-            let spec = tiny(preset.name(), 1);
+            let spec = tiny(preset.name, 1);
             let job = JobFile::parse(text, "figure.fio").expect("a valid job");
             let source = job.bind(CAPACITY as u32, spec.seed).expect("a job that fits");
             simulate_workload(&spec, Workload::generated(Box::new(source)), &mut |_| ControlFlow::Continue(()))
         };
         let mib = 256;
         let verified = |text| run(text).expect("everything is there").verified.expect("it was asked for").data_units;
-        assert_eq!((verified(new), verified(aged)), (60 * mib, (90 + 24) * mib), "{}", preset.name());
+        assert_eq!((verified(new), verified(aged)), (60 * mib, (90 + 24) * mib), "{}", preset.name);
     }
 }
 

@@ -50,7 +50,7 @@ pub use read::{ParamError, check, known_keys_only, read};
 pub use toml::{Table, Value};
 
 /// A set of parameters. Made by [`params!`].
-pub trait Params: Sized {
+pub trait Params: Sized + std::fmt::Debug + std::hash::Hash + Send + Sync + 'static {
     /// What the set is about.
     const ABOUT: &'static str;
 

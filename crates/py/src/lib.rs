@@ -1,17 +1,16 @@
 //! The Python module `ufsim._core`. Conversions only: names and types of Python to those of `lab` and back, and its
 //! errors to exceptions. What each function does is told in `_core.pyi` and in `lab`.
 
+mod added;
+mod crash;
 mod errors;
 mod serve;
 mod store;
-mod whole;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use campaign::recovery::{DeviceStats, PAGES, SEGMENTS};
-use campaign::{CIRCUMSTANCES, Case, Failure, MOMENTS, Report, sabotages};
 use lab::profile::{self, Description, EMBEDDED};
 use lab::trace::{JoinSpec, TraceInfo, TraceSpec};
 use lab::{Column, LabError, Logging, Observe, OnProgress, Ran, RunResult, SeriesTo, Spec, TimelineTo};
@@ -26,11 +25,11 @@ use crate::errors::{ConfigError, OptionError, OutputError, SimulationBug, StateE
 fn schemes(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let dictionary = |preset: &lab::Preset| {
         let dictionary = PyDict::new(py);
-        dictionary.set_item("name", preset.name())?;
-        dictionary.set_item("scheduler", preset.parts().scheduler.name())?;
-        dictionary.set_item("booster", preset.parts().booster.name())?;
-        dictionary.set_item("mapping", preset.parts().mapping.name())?;
-        dictionary.set_item("summary", preset.doc())?;
+        dictionary.set_item("name", preset.name)?;
+        dictionary.set_item("scheduler", preset.parts.scheduler.name())?;
+        dictionary.set_item("booster", preset.parts.booster.name())?;
+        dictionary.set_item("mapping", preset.parts.mapping.name())?;
+        dictionary.set_item("summary", preset.summary)?;
         Ok(dictionary)
     };
     lab::schemes().iter().map(dictionary).collect()
@@ -343,96 +342,10 @@ fn is_inline_job(text: &str) -> bool {
     lab::is_inline_job(text)
 }
 
-/// Goes through one case of the power-cut campaign and returns its report, or what was broken, as JSON. `case` is the
-/// text form of a case.
-#[pyfunction]
-fn crash_case(py: Python<'_>, case: &str) -> PyResult<String> {
-    let case: Case = case.parse().map_err(ConfigError::new_err)?;
-    let report = match py.detach(|| case.run()) {
-        Ok(report) => report_json(&report),
-        Err(failure) => failure_json(&failure),
-    };
-    Ok(report.to_string())
-}
-
-fn failure_json(failure: &Failure) -> serde_json::Value {
-    serde_json::json!({
-        "seed": failure.case.seed,
-        "case": failure.case.to_string(),
-        "scheme": failure.scheme,
-        "what": failure.what,
-        "acts": failure.case.told(),
-    })
-}
-
-fn report_json(report: &Report) -> serde_json::Value {
-    serde_json::json!({
-        "scheme": report.scheme,
-        "cuts": report.cuts,
-        "moments": counts(&MOMENTS, &report.moments),
-        "circumstances": counts(&CIRCUMSTANCES, &report.circumstances),
-        "longest_recovery_ns": report.longest_recovery_ns,
-    })
-}
-
-fn counts(names: &[&str], values: &[u32]) -> serde_json::Map<String, serde_json::Value> {
-    names.iter().zip(values).map(|(name, &count)| ((*name).to_owned(), count.into())).collect()
-}
-
-/// A recovery of the HP-UFS paper's device: what it has found, and its times in milliseconds by part, as JSON. With
-/// `segment_kib`, the profile's key of that name, tables lie beside the SRAM pool.
-#[pyfunction]
-#[pyo3(signature = (segments, pages, segment_kib = None))]
-fn recovery(py: Python<'_>, segments: u32, pages: u32, segment_kib: Option<u32>) -> PyResult<String> {
-    if let Some(kib) = segment_kib.filter(|kib| ![1, 2, 4].contains(kib)) {
-        return Err(ConfigError::new_err(format!("segment_kib is {kib}; allowed: 1, 2 or 4")));
-    }
-    if !(1..=SEGMENTS).contains(&segments) {
-        return Err(ConfigError::new_err(format!("segments is {segments}; allowed: 1 to {SEGMENTS}")));
-    }
-    if !(segments..=PAGES).contains(&pages) {
-        return Err(ConfigError::new_err(format!("pages is {pages}; allowed: {segments} to {PAGES}")));
-    }
-    Ok(recovered(&py.detach(|| campaign::recovery::recovery(segments, pages, segment_kib))).to_string())
-}
-
-/// The longest recovery of 16 cuts in a run under the limits of profile `hp-ufs`, as `recovery` gives one, and the
-/// writes before that cut. With `unlimited_memory` the host may cache all segments.
-#[pyfunction]
-#[pyo3(signature = (unlimited_memory = false))]
-fn worst_recovery(py: Python<'_>, unlimited_memory: bool) -> String {
-    let settings: &[&str] = if unlimited_memory { &["host.memory_mib=\"unlimited\""] } else { &[] };
-    let worst = py.detach(|| campaign::recovery::worst_cut(settings, 16));
-    let mut found = recovered(&worst.stats);
-    found["writes"] = worst.writes.into();
-    found.to_string()
-}
-
-/// What a recovery has found, and its times in milliseconds.
-fn recovered(stats: &DeviceStats) -> serde_json::Value {
-    let ms = |ns: u64| ns as f64 / 1e6;
-    serde_json::json!({
-        "recovered_segments": stats.recovery_segments,
-        "scanned_pages": stats.recovery_units_scanned,
-        "total_ms": ms(stats.recovery_ns),
-        "directory_ms": ms(stats.recovery_directory_ns),
-        "scan_ms": ms(stats.recovery_scan_ns),
-        "segment_read_ms": ms(stats.recovery_segment_read_ns),
-        "update_ms": ms(stats.recovery_update_ns),
-        "segment_write_ms": ms(stats.recovery_segment_write_ns),
-    })
-}
-
 /// The worked examples of MAP+ under the schedulers that it compares, as JSON.
 #[pyfunction]
 fn map_plus_examples() -> PyResult<String> {
     serde_json::to_string(&lab::examples::map_plus()).map_err(config_error)
-}
-
-/// The promises that a device can be made to break: name, and what the device does, in one line.
-#[pyfunction]
-fn crash_sabotages() -> Vec<(&'static str, &'static str)> {
-    sabotages()
 }
 
 /// Formats of traces: dictionaries with `name`, `about` and `writable`, as JSON.
@@ -488,6 +401,7 @@ fn fio_json(result_json: &str) -> PyResult<String> {
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    added::add();
     module.add("__version__", lab::VERSION)?;
     module.add("ConfigError", module.py().get_type::<ConfigError>())?;
     module.add("OptionError", module.py().get_type::<OptionError>())?;
@@ -519,12 +433,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_age, module)?)?;
     module.add_function(wrap_pyfunction!(state_header, module)?)?;
     module.add_function(wrap_pyfunction!(is_inline_job, module)?)?;
-    module.add_function(wrap_pyfunction!(crash_case, module)?)?;
-    module.add_function(wrap_pyfunction!(crash_sabotages, module)?)?;
-    module.add_function(wrap_pyfunction!(whole::whole_case, module)?)?;
-    module.add_function(wrap_pyfunction!(whole::whole_holes, module)?)?;
-    module.add_function(wrap_pyfunction!(recovery, module)?)?;
-    module.add_function(wrap_pyfunction!(worst_recovery, module)?)?;
+    module.add_function(wrap_pyfunction!(crash::crash_case, module)?)?;
+    module.add_function(wrap_pyfunction!(crash::crash_sabotages, module)?)?;
+    module.add_function(wrap_pyfunction!(crash::recovery, module)?)?;
+    module.add_function(wrap_pyfunction!(crash::worst_recovery, module)?)?;
     module.add_function(wrap_pyfunction!(trace_formats, module)?)?;
     module.add_function(wrap_pyfunction!(clean_rules, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;

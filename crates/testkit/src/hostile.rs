@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use device::{Device, DeviceConfig, DeviceEvent, MappingKind};
+use ftl::{Device, DeviceConfig, DeviceEvent, MappingKind};
 use ufs::{Command, Content, DataIn, HpbNotice, L2pEntry, Notice, Op, Response};
 use units::{Lpa, Nanos, Seq, SimTime};
 
@@ -103,8 +103,10 @@ impl Hostile {
         self.pause(PATIENCE);
         self.device().check();
         // An HP-UFS device stops if its host does not take the entries.
-        let waits_for_host =
-            |op: &Op| self.kind == MappingKind::HpUfs && matches!(op, Op::Write { .. } | Op::Unmap { .. } | Op::Flush);
+        let waits_for_host = |op: &Op| {
+            self.kind == MappingKind::of::<schemes::HpUfs>()
+                && matches!(op, Op::Write { .. } | Op::Unmap { .. } | Op::Flush)
+        };
         let unanswered: Vec<_> = self.under_way.iter().flatten().filter(|op| !waits_for_host(op)).collect();
         assert!(unanswered.is_empty(), "never answered: {unanswered:?}");
         self.power_cut(&mut |n| n / 2);

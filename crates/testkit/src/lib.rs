@@ -1,6 +1,7 @@
 //! Shared code of the tests of whole systems: fuzz targets, a host that sends a device anything, and a small device.
 //! The bench that couples a driver and a device is in crate `campaign`. That crate is shipped; this one is not.
 
+pub mod conformance;
 pub mod fuzz;
 pub mod hostile;
 

@@ -3,9 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use campaign::{Defects, Rig, Rng};
-use device::{MappingKind, registered_mappings};
+use ftl::MappingKind;
 use host::RequestOp;
-use lab::{profile::Profile, schemes};
+use lab::profile::Profile;
 use nand::Faults;
 use ufsim_testkit::small_profile;
 use units::{Lpa, Nanos};
@@ -15,9 +15,9 @@ fn rigs(kind: MappingKind, faults: Faults) -> impl Iterator<Item = (&'static str
 }
 
 fn rigs_of(profile: Profile, kind: MappingKind, faults: Faults) -> impl Iterator<Item = (&'static str, Rig)> {
-    let presets = schemes().iter().filter(move |preset| preset.parts().mapping == kind);
+    let presets = lab::schemes().iter().filter(move |preset| preset.parts.mapping == kind);
     let rig = move |parts| Rig::defective(&profile, parts, Nanos::from_micros(3), Defects { faults, sabotage: None });
-    presets.map(move |preset| (preset.name(), rig(preset.parts())))
+    presets.map(move |preset| (preset.name, rig(preset.parts)))
 }
 
 /// A failed read ends its own request with an error, and no other. The firmware repeats reads of its own.
@@ -30,7 +30,7 @@ fn a_failed_read_ends_its_own_request(kind: MappingKind) {
         let stats = rig.device().stats();
         assert!(rig.outcomes.errors > 50, "{name}: {:?}", rig.outcomes);
         assert!(rig.outcomes.errors <= stats.read_failures, "{name}: errors without a failed read");
-        assert!(stats.read_retries > 10 || kind == MappingKind::Ideal, "{name}: {stats:?}");
+        assert!(stats.read_retries > 10 || kind == MappingKind::of::<schemes::Ideal>(), "{name}: {stats:?}");
     }
 }
 
@@ -39,7 +39,7 @@ fn a_failed_read_ends_its_own_request(kind: MappingKind) {
 #[test]
 fn a_read_that_fails_without_a_fault_is_noticed() {
     let faults = Faults { seed: 1, read_per_million: 1, ..Faults::default() };
-    let (_, mut rig) = rigs(MappingKind::HpUfs, faults).next().expect("a preset");
+    let (_, mut rig) = rigs(MappingKind::of::<schemes::HpUfs>(), faults).next().expect("a preset");
     let mut rng = Rng::new(21);
     rig.churn(&mut rng, 3000, 8192, 8);
     rig.settle();
@@ -130,36 +130,17 @@ fn flush_and_cut(kind: MappingKind, program_per_million: u32, seeds: std::ops::R
 }
 
 macro_rules! faults {
-    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty $(, in $module:ident)?;)*) => {$(
+    ($($Scheme:ident)*) => {$(
         #[allow(non_snake_case)]
-        mod $variant {
-            use device::MappingKind;
-
-            #[test]
-            fn a_failed_read_ends_its_own_request() {
-                super::a_failed_read_ends_its_own_request(MappingKind::$variant);
-            }
-
-            #[test]
-            fn a_worn_out_device_only_reads() {
-                super::a_worn_out_device_only_reads(MappingKind::$variant);
-            }
-
-            #[test]
-            fn a_device_that_wears_out_fast_answers_everything() {
-                super::a_device_that_wears_out_fast_answers_everything(MappingKind::$variant);
-            }
-
-            #[test]
-            fn what_stands_behind_a_failed_snapshot_is_found() {
-                super::what_stands_behind_a_failed_snapshot_is_found(MappingKind::$variant);
-            }
-
-            #[test]
-            fn a_row_of_failed_snapshots_leaves_superblocks() {
-                super::a_row_of_failed_snapshots_leaves_superblocks(MappingKind::$variant);
+        mod $Scheme {
+            ufsim_testkit::tests_of_scheme! { ftl::MappingKind::of::<schemes::$Scheme>(), super:
+                a_failed_read_ends_its_own_request
+                a_worn_out_device_only_reads
+                a_device_that_wears_out_fast_answers_everything
+                what_stands_behind_a_failed_snapshot_is_found
+                a_row_of_failed_snapshots_leaves_superblocks
             }
         }
     )*};
 }
-registered_mappings!(faults);
+schemes::registered!(faults);

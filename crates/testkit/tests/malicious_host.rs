@@ -1,9 +1,8 @@
 //! A host that sends anything: every command is well formed, none has to make sense. The device must not panic, its
 //! sums must hold, it must answer every read, and it must never give one address the data of another.
 
-use device::{Device, MappingKind, registered_mappings};
+use ftl::{Device, MappingKind};
 use lab::profile::Profile;
-use params::Owners;
 use proptest::prelude::*;
 use ufs::{BitmapFor, Command, DataOut, LpaRun, Op, Quarters, SegmentState, Tag};
 use ufsim_testkit::hostile::Hostile;
@@ -99,7 +98,7 @@ fn step(s: Sizes) -> impl Strategy<Value = Step> {
 
 fn sizes() -> (Profile, Sizes) {
     let profile = Profile::load("tiny", &[]).expect("an embedded profile");
-    let info = Device::new(profile.device_config([3, 5]), MappingKind::Ideal).info();
+    let info = Device::new(profile.device_config([3, 5]), MappingKind::of::<schemes::Ideal>()).info();
     let pages = info.superblocks * info.superblock_units;
     // Few addresses, so that commands often use the same ones; a third of the superblocks are reached in a run.
     (profile, Sizes { units: info.capacity_units.min(6000), blocks: 40, pages: pages.min(20_000) })
@@ -119,7 +118,7 @@ fn run_steps(kind: MappingKind, segment_kib: u32, entry: &str, steps: &[Step]) {
 }
 
 macro_rules! malicious {
-    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty $(, in $module:ident)?;)*) => {
+    ($($Scheme:ident)*) => {
         #[allow(non_snake_case)]
         mod device_survives {
             use super::*;
@@ -127,15 +126,15 @@ macro_rules! malicious {
             $(proptest! {
                 #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
                 #[test]
-                fn $variant(
+                fn $Scheme(
                     steps in prop::collection::vec(step(sizes().1), 1..400),
                     segment_kib in prop_oneof![Just(4u32), Just(2), Just(1)],
                     entry in prop_oneof![Just("sealed"), Just("plain")],
                 ) {
-                    run_steps(MappingKind::$variant, segment_kib, entry, &steps);
+                    run_steps(MappingKind::of::<schemes::$Scheme>(), segment_kib, entry, &steps);
                 }
             })*
         }
     };
 }
-registered_mappings!(malicious);
+schemes::registered!(malicious);

@@ -1,7 +1,7 @@
 //! Power cuts at any moment: everything durable is still there, nothing is torn, and no old version returns.
 
 use campaign::{Case, Report, Rig, Rng};
-use device::Sabotage;
+use ftl::Sabotage;
 use host::RequestOp;
 use ufsim_testkit::small_profile;
 use units::{Lpa, Nanos};
@@ -10,7 +10,8 @@ use units::{Lpa, Nanos};
 fn cases(seeds: std::ops::Range<u64>) -> Report {
     let mut total = Report::default();
     for seed in seeds {
-        let report = Case::new(seed).run().unwrap_or_else(|failure| panic!("{}: {}", failure.case, failure.what));
+        let report =
+            Case::new(seed).run(&|_| ()).unwrap_or_else(|failure| panic!("{}: {}", failure.case, failure.what));
         total.add(&report);
     }
     total
@@ -25,7 +26,7 @@ fn every_scheme_keeps_its_promises_and_every_moment_is_met() {
 #[test]
 fn a_failing_case_shrinks_to_a_handful_of_requests() {
     for sabotage in [Sabotage::FlushAtOnce, Sabotage::FuaAtOnce, Sabotage::ForgetTrims] {
-        let failures = (0..).filter_map(|seed| Case { sabotage: Some(sabotage), ..Case::new(seed) }.run().err());
+        let failures = (0..).filter_map(|seed| Case { sabotage: Some(sabotage), ..Case::new(seed) }.run(&|_| ()).err());
         for failure in failures.take(3) {
             let acts = failure.case.told();
             assert!(acts.len() <= 10, "{}: {acts:#?}", failure.case);
@@ -49,7 +50,7 @@ fn a_lost_trim_brings_back_what_it_took_away() {
     const WRITE: RequestOp = RequestOp::Write { fua: false };
     for preset in lab::schemes() {
         for opened in 0..6 {
-            let mut rig = Rig::new(&small_profile(), preset.parts(), Nanos::from_micros(5));
+            let mut rig = Rig::new(&small_profile(), preset.parts, Nanos::from_micros(5));
             let victims = |rig: &mut Rig, op| (0..8).for_each(|i| rig.submit(op, Lpa(64 * i), 4, 8));
             let others = |rig: &mut Rig, n: u32| (0..n).for_each(|i| rig.submit(WRITE, Lpa(2000 + 4 * i % 1000), 4, 8));
             victims(&mut rig, WRITE);

@@ -10,7 +10,7 @@ use units::Nanos;
 /// are being copied.
 fn race(seed: u64, delay_us: u64, span: u32, depth: usize) -> (u64, u64) {
     let profile = Profile::load("tiny", &[]).expect("an embedded profile");
-    let parts = schemes().iter().find(|p| p.name() == "hp-ufs").expect("a preset").parts();
+    let parts = schemes().iter().find(|p| p.name == "hp-ufs").expect("a preset").parts;
     let mut rig = Rig::new(&profile, parts, Nanos::from_micros(delay_us));
     let mut rng = Rng::new(seed);
     // Fill most of the device once, so that GC always has work, then overwrite a part of it.

@@ -4,7 +4,7 @@
 
 use campaign::Rng;
 use campaign::recovery::{PAGES, SEGMENTS, recovered, recovery, rig, worst_cut};
-use device::DeviceStats;
+use ftl::DeviceStats;
 use host::RequestOp;
 use proptest::prelude::*;
 use units::Lpa;

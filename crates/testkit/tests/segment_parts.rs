@@ -1,7 +1,7 @@
 //! Segments written in parts of 1 and 2 KiB (`scheme.*.segment_kib`): no data is lost, and less is written.
 
 use campaign::{Rig, Rng};
-use device::DeviceStats;
+use ftl::DeviceStats;
 use lab::profile::{Profile, parse_override};
 use lab::schemes;
 use proptest::prelude::*;
@@ -11,8 +11,8 @@ use units::Nanos;
 const SCHEMES: [&str; 3] = ["ufs", "hpb", "hp-ufs"];
 
 fn rig(profile: &Profile, scheme: &str) -> Rig {
-    let preset = schemes().iter().find(|preset| preset.name() == scheme).expect("a preset");
-    Rig::new(profile, preset.parts(), Nanos::from_micros(3))
+    let preset = schemes().iter().find(|preset| preset.name == scheme).expect("a preset");
+    Rig::new(profile, preset.parts, Nanos::from_micros(3))
 }
 
 /// Overrides that make the profile `tiny` larger: 256 segments, of which a log block of 256 units touches some.

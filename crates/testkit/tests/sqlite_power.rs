@@ -3,7 +3,7 @@
 
 use campaign::driven::Driven;
 use campaign::{Defects, Rig, Rng};
-use device::{MappingKind, Sabotage, registered_mappings};
+use ftl::{MappingKind, Sabotage};
 use lab::profile::Profile;
 use lab::{Preset, schemes};
 use sqlite_load::fs::Kind;
@@ -32,7 +32,7 @@ fn spec(seed: u64) -> SqliteSpec {
 
 /// Presets with this mapping scheme: its hosts take turns, one for each round of seeds.
 fn presets(kind: MappingKind) -> Vec<&'static Preset> {
-    schemes().iter().filter(|preset| preset.parts().mapping == kind).collect()
+    schemes().iter().filter(|preset| preset.parts.mapping == kind).collect()
 }
 
 fn preset(kind: MappingKind, seed: u64) -> &'static Preset {
@@ -44,7 +44,7 @@ fn preset(kind: MappingKind, seed: u64) -> &'static Preset {
 fn cut(kind: MappingKind, seed: u64, sabotage: Option<Sabotage>) -> Option<Result<(), String>> {
     let profile = Profile::load("tiny", &[]).expect("an embedded profile");
     let defects = Defects { sabotage, ..Defects::default() };
-    let mut rig = Rig::defective(&profile, preset(kind, seed).parts(), Nanos::from_micros(3), defects);
+    let mut rig = Rig::defective(&profile, preset(kind, seed).parts, Nanos::from_micros(3), defects);
     let mut source = SqliteSource::new(&spec(seed), profile.capacity_units()).expect("a workload that fits");
     let mut rng = Rng::new(seed);
     let mut driven = Driven::default();
@@ -72,7 +72,7 @@ fn the_database_survives(kind: MappingKind) {
     let mut cuts = 0;
     for seed in 0..seeds {
         if let Some(outcome) = cut(kind, seed, None) {
-            assert_eq!(outcome, Ok(()), "seed {seed}: {}, {:?}", preset(kind, seed).name(), spec(seed));
+            assert_eq!(outcome, Ok(()), "seed {seed}: {}, {:?}", preset(kind, seed).name, spec(seed));
             cuts += 1;
         }
     }
@@ -92,21 +92,14 @@ fn a_device_that_lies_about_flushes_loses_databases(kind: MappingKind) {
 }
 
 macro_rules! power {
-    ($($(#[$doc:meta])* $name:literal => $variant:ident: $scheme:ty $(, in $module:ident)?;)*) => {$(
+    ($($Scheme:ident)*) => {$(
         #[allow(non_snake_case)]
-        mod $variant {
-            use device::MappingKind;
-
-            #[test]
-            fn the_database_survives_with_every_transaction_that_had_returned() {
-                super::the_database_survives(MappingKind::$variant);
-            }
-
-            #[test]
-            fn a_device_that_lies_about_flushes_loses_databases() {
-                super::a_device_that_lies_about_flushes_loses_databases(MappingKind::$variant);
+        mod $Scheme {
+            ufsim_testkit::tests_of_scheme! { ftl::MappingKind::of::<schemes::$Scheme>(), super:
+                the_database_survives
+                a_device_that_lies_about_flushes_loses_databases
             }
         }
     )*};
 }
-registered_mappings!(power);
+schemes::registered!(power);

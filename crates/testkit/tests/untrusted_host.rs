@@ -15,7 +15,7 @@ fn rig(scheme: &str) -> Rig {
 
 fn rig_with(scheme: &str, set: &[Override]) -> Rig {
     let profile = Profile::load("tiny", set).expect("an embedded profile");
-    let parts: Parts = schemes().iter().find(|p| p.name() == scheme).expect("a preset").parts();
+    let parts: Parts = schemes().iter().find(|p| p.name == scheme).expect("a preset").parts;
     Rig::new(&profile, parts, Nanos::from_micros(2))
 }
 

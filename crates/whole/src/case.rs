@@ -70,7 +70,7 @@ impl Case {
     }
 
     fn setting(&self) -> Setting {
-        let spec = Spec { profile: "tiny".into(), ..Spec::new(self.preset().name(), "") };
+        let spec = Spec { profile: "tiny".into(), ..Spec::new(self.preset().name, "") };
         let machine = spec.resolve().expect("profile tiny suits every scheme");
         let header = Header::new(&spec, &machine, "the simulation of the whole");
         let pace = match Rng::new(!self.seed).below(3) {
@@ -90,16 +90,16 @@ impl Case {
         }
     }
 
-    /// Runs the case, and makes it smaller if it fails.
+    /// Runs the case, and makes it smaller if it fails. `tried` hears how many smaller ones have been tried.
     ///
     /// # Errors
     /// The smallest case found that breaks a promise.
-    pub fn run(&self) -> Result<Report, Box<Failure>> {
+    pub fn run(&self, tried: &dyn Fn(u32)) -> Result<Report, Box<Failure>> {
         let (what, steps) = match self.attempt(&mut None) {
             Ok(report) => return Ok(report),
             Err(broken) => broken,
         };
-        let (case, what) = self.smallest(what, steps);
+        let (case, what) = self.smallest(what, steps, tried);
         let mut told = Some(Vec::new());
         // It has failed before, and fails again.
         let _ = case.attempt(&mut told);
@@ -159,14 +159,16 @@ impl Case {
     }
 
     /// A smaller case that fails, too.
-    fn smallest(&self, what: String, steps: u32) -> (Case, String) {
+    fn smallest(&self, what: String, steps: u32, tried: &dyn Fn(u32)) -> (Case, String) {
         let mut best = (Case { steps, ..self.clone() }, what);
-        let mut tries = TRIES;
+        let mut tries = 0;
         let mut attempt = |case: Case, best: &mut (Case, String)| {
-            tries = tries.saturating_sub(1);
-            if tries > 0
-                && let Err((what, steps)) = case.attempt(&mut None)
-            {
+            if tries == TRIES {
+                return;
+            }
+            tries += 1;
+            tried(tries);
+            if let Err((what, steps)) = case.attempt(&mut None) {
                 *best = (Case { steps, ..case }, what);
             }
         };

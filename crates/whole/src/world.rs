@@ -37,6 +37,8 @@ pub struct World {
     lies: bool,
     /// The disk has lied since the store was last opened.
     lied: bool,
+    /// The disk has failed.
+    failed: bool,
     process: Option<Process>,
     /// Servers so far.
     lives: u64,
@@ -77,6 +79,7 @@ impl World {
             left: case.left.clone(),
             lies,
             lied: false,
+            failed: false,
             process: None,
             lives: 0,
             logs,
@@ -88,7 +91,7 @@ impl World {
             connections: 0,
             temper,
             peace,
-            report: Report { scheme: case.preset().name(), ..Report::default() },
+            report: Report { scheme: case.preset().name, ..Report::default() },
             told: None,
         }
     }
@@ -343,6 +346,7 @@ impl World {
             0 | 1 => {
                 let room = u64::from(self.below(20_000));
                 self.disk().set_room(Some(room));
+                self.failed = true;
                 return self.report.fault("full disk");
             }
             2 => ("failed operation of the disk", Fault::Fails { torn }),
@@ -352,7 +356,9 @@ impl World {
             7 => ("misdirected write", Fault::Misdirected { to }),
             _ => ("repeated write", Fault::Repeated { after: u64::from(self.below(4)) }),
         };
-        self.lied |= matches!(fault, Fault::Lost | Fault::Misdirected { .. } | Fault::Repeated { .. });
+        let lies = matches!(fault, Fault::Lost | Fault::Misdirected { .. } | Fault::Repeated { .. });
+        self.lied |= lies;
+        self.failed |= !lies;
         self.disk().plan(next, fault);
         self.report.fault(name);
         self.tell(|| format!("{name} at operation {next}"));
@@ -480,9 +486,9 @@ impl World {
         }
     }
 
-    /// True if the disk fails on purpose, or has in this start.
+    /// True if the disk has failed, or does.
     fn is_disturbed(&self) -> bool {
-        self.disk().is_killed() || self.report.faults.keys().any(|name| name.contains("disk"))
+        self.failed || self.disk().is_killed()
     }
 
     /// A start that failed may leave a log that begins another.

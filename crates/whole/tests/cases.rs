@@ -7,7 +7,7 @@ use ufsim_whole::{Case, Hole};
 #[test]
 fn nothing_that_was_promised_is_lost() {
     for seed in 0..80 {
-        if let Err(failure) = Case::new(seed).run() {
+        if let Err(failure) = Case::new(seed).run(&|_| ()) {
             panic!("{}\n{}\nufsim crash --whole --case {}", failure.told.join("\n"), failure.what, failure.case);
         }
     }
@@ -31,7 +31,7 @@ fn a_day_of_abuse_keeps_nobody_from_working() {
 #[test]
 fn a_failing_case_is_told_with_what_repeats_it() {
     let case = Case { sabotage: Some(Hole::LoudNotes), ..Case::new(0) };
-    let failure = (0..20).find_map(|seed| Case { seed, ..case.clone() }.run().err()).expect("it is found");
+    let failure = (0..20).find_map(|seed| Case { seed, ..case.clone() }.run(&|_| ()).err()).expect("it is found");
     let again: Case = failure.case.to_string().parse().expect("its own text");
     assert_eq!(again, failure.case);
     assert_eq!(again.run_as_it_is().expect_err("it fails again").what, failure.what);

@@ -8,7 +8,7 @@
 //!   written back in the order of their use, which is not that of their numbers, as soon as writes pause, and none
 //!   are while they go on.
 
-use device::DeviceStats;
+use ftl::DeviceStats;
 use host::RequestOp;
 use units::Lpa;
 

@@ -8,7 +8,7 @@
 //! By then the run repeats itself with each log block: one is filled, and the oldest is written back. So cuts are tried
 //! over the time of one log block, at equal distances; each is a run of its own.
 
-use device::DeviceStats;
+use ftl::DeviceStats;
 use host::RequestOp;
 use units::Lpa;
 

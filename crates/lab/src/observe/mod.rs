@@ -20,7 +20,7 @@ mod trace_file;
 mod tracks;
 mod window;
 
-use device::DeviceStats;
+use ftl::DeviceStats;
 use units::SimTime;
 use workload::report::phone::PhoneReport;
 use workload::{Issued, Ticket};

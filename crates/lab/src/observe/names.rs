@@ -1,6 +1,6 @@
 //! What slices are called.
 
-use device::Work;
+use ftl::Work;
 use nand::Cause;
 use ufs::PowerState;
 

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use device::DeviceStats;
+use ftl::DeviceStats;
 use hdrhistogram::Histogram;
 use units::{Nanos, SimTime};
 use workload::report::columns::{Column, column};

@@ -10,8 +10,8 @@ use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::path::Path;
 
-use device::{Activity, Origin, Work};
 use files::{Append, FileError, Files, Real};
+use ftl::{Activity, Origin, Work};
 use nand::Resource;
 use ufs::PowerSpan;
 use units::{Nanos, SimTime};

@@ -1,6 +1,6 @@
 //! The tracks of a timeline: their names, and where they stand.
 
-use device::Levels;
+use ftl::Levels;
 
 /// A place in a timeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

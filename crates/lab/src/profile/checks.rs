@@ -1,6 +1,6 @@
 //! What no single key can say: the values of a profile must fit each other.
 
-use device::GcPace;
+use ftl::GcPace;
 use host::HostConfig;
 use nand::Geometry;
 use params::{Owners, ParamError};

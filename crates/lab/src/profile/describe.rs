@@ -11,7 +11,7 @@ use super::layers::{Layers, Origin};
 use super::names::{fields_of, table_of};
 use super::schema::{schemes, sections};
 use super::{Override, Profile, ProfileError};
-use crate::system::Preset;
+use crate::system::schemes as presets;
 
 /// A profile and where its values come from.
 #[derive(Clone, Debug)]
@@ -116,7 +116,7 @@ impl Description {
     /// The presets, and why one can not run on this device.
     fn schemes(&self) -> serde_json::Map<String, serde_json::Value> {
         let problem = |parts| self.profile.check_parts(parts).err().map(|error| error.problem);
-        Preset::ALL.iter().map(|preset| (preset.name().to_owned(), json!(problem(preset.parts())))).collect()
+        presets().iter().map(|preset| (preset.name.to_owned(), json!(problem(preset.parts)))).collect()
     }
 }
 

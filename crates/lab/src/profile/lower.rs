@@ -1,6 +1,6 @@
 //! From a profile to the configurations of device, driver and link.
 
-use device::{Covers, DeviceConfig, SramConfig};
+use ftl::{Covers, DeviceConfig, SramConfig};
 use host::HostConfig;
 use host::block::BlockConfig;
 use nand::{FreeWork, Geometry, Timing};
@@ -36,7 +36,7 @@ impl Profile {
             sram: v.sram.config(),
             write_through: v.sram.write_through,
             write_path: v.write_path.config(),
-            mappings: v.mappings,
+            mappings: v.mappings.clone(),
             log: v.log.config(),
             gc: v.gc.config(),
             wear_spread: v.wear.spread_erases,

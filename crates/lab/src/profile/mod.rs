@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use file::ProfileFile;
 use layers::Layers;
 use names::{fields_of, split, table_for, tables_in, unknown_section};
-use params::{Default as Given, Owners, ParamError, Table, Value};
+use params::{Default as Given, ParamError, Table, Value};
 use shares::Shares;
 
 use crate::system::{OF_PAPERS, OfPaper, Parts};

@@ -1,6 +1,6 @@
 //! The sections of a profile and the tables of schemes, gathered from the crates that declare them.
 
-use device::{FirmwareParams, GcParams, LogParams, MappingParams, SramParams, WearParams, WritePathParams};
+use ftl::{FirmwareParams, GcParams, LogParams, MappingParams, SramParams, WearParams, WritePathParams};
 use host::block::HostTimeParams;
 use host::{BoosterParams, HostParams, SchedulerParams};
 use nand::{FaultParams, Geometry, NandParams, SuperblockParams, WhatIfParams};
@@ -67,7 +67,7 @@ macro_rules! sections {
                 let scheme = |name: &str| table(root.get("scheme").and_then(|schemes| schemes.get(name)));
                 Ok(Values {
                     $( $section: params::read(stringify!($section), &table(root.get(stringify!($section))))?, )+
-                    mappings: Owners::read("scheme.", &scheme)?,
+                    mappings: schemes::read("scheme.", &scheme)?,
                     boosters: Owners::read("scheme.", &scheme)?,
                     schedulers: Owners::read("scheme.", &scheme)?,
                 })
@@ -119,7 +119,7 @@ fn table(value: Option<&Value>) -> Table {
 
 /// The tables of schemes, `[scheme.NAME]`, each name once, with all of its keys.
 pub fn schemes() -> Vec<Section> {
-    let owners = [MappingParams::owners(), BoosterParams::owners(), SchedulerParams::owners()];
+    let owners = [schemes::owners(), BoosterParams::owners(), SchedulerParams::owners()];
     let mut all: Vec<Section> = Vec::new();
     for Owner { name, fields } in owners.into_iter().flatten() {
         match all.iter_mut().find(|section| section.name == name) {

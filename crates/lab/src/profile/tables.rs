@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use device::{Device, DeviceConfig, MappingKind};
+use ftl::{Device, DeviceConfig, MappingKind};
 
 /// Bytes of SRAM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,7 +60,7 @@ mod tests {
         let profile = Profile::load("hp-ufs", &[]).unwrap();
         let config = |capacity_units| DeviceConfig { capacity_units, ..profile.device_config([0; 2]) };
         let (whole, half) = (config(profile.capacity_units()), config(profile.capacity_units() / 2));
-        for mapping in MappingKind::ALL.iter().copied() {
+        for mapping in schemes::all().iter().copied() {
             for config in [&whole, &half, &whole, &half] {
                 assert_eq!(Tables::of(config, mapping), Tables::asked(Device::new(config.clone(), mapping)));
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use device::Device;
+use ftl::Device;
 use ufs::Protocol;
 
 use super::*;
@@ -232,12 +232,12 @@ fn tables_are_beside_the_pool_or_take_their_part_of_it() {
 fn no_scheme_takes_more_sram_than_the_profile_has() {
     let profile = Profile::load("hp-ufs", &[]).unwrap();
     for preset in crate::system::schemes() {
-        let parts = SystemSpec::preset(preset.name()).resolve().unwrap();
+        let parts = SystemSpec::preset(preset.name).resolve().unwrap();
         profile.check_parts(parts).unwrap();
         let device = Device::new(profile.device_of(parts, [1, 2]), parts.mapping);
         let asks = parts.booster.speaks() == Protocol::Hpb;
         let all = device.stats().sram_bytes - device.table_bytes(false) + device.table_bytes(asks);
-        assert!((1530 * 1024..=1536 * 1024).contains(&all), "{}: {all} bytes", preset.name());
+        assert!((1530 * 1024..=1536 * 1024).contains(&all), "{}: {all} bytes", preset.name);
     }
 }
 
@@ -299,8 +299,8 @@ fn schemes_check_what_they_need_of_the_device() {
 #[test]
 fn every_preset_runs_on_every_embedded_profile() {
     for (profile, _) in EMBEDDED {
-        for preset in crate::system::Preset::ALL {
-            assert_eq!(fits(profile, &[], preset.name()), Ok(()), "{}", preset.name());
+        for preset in crate::system::schemes() {
+            assert_eq!(fits(profile, &[], preset.name), Ok(()), "{}", preset.name);
         }
     }
 }
@@ -364,12 +364,18 @@ fn schemes_are_set_one_by_one_or_together() {
     let set = |text: &str| Profile::load("hp-ufs", &[parse_override(text).unwrap()]).unwrap().values.mappings;
     let one = set("scheme.dftl.cache_kib=16");
     assert_eq!(
-        (one.Dftl.single.common.cache_kib.count(), one.Cdftl.single.common.cache_kib.count()),
+        (
+            one.get::<schemes::Dftl>().single.common.cache_kib.count(),
+            one.get::<schemes::Cdftl>().single.common.cache_kib.count()
+        ),
         (Some(16), Some(1088))
     );
     let all = set("scheme.*.cache_kib=16");
     assert_eq!(
-        (all.Dftl.single.common.cache_kib.count(), all.Cdftl.single.common.cache_kib.count()),
+        (
+            all.get::<schemes::Dftl>().single.common.cache_kib.count(),
+            all.get::<schemes::Cdftl>().single.common.cache_kib.count()
+        ),
         (Some(16), Some(16))
     );
     for (set, told) in [
@@ -391,7 +397,7 @@ fn a_profile_names_what_differs_with_its_source() {
     let text = HP_UFS
         .replace("[assumed]", "[scheme.dftl]\ncache_kib = 16\n\n[assumed]\n\"scheme.dftl.cache_kib\" = \"a guess\"");
     let profile = Profile::parse("p.toml", &text, &[]).unwrap();
-    assert_eq!(profile.values.mappings.Dftl.single.common.cache_kib.count(), Some(16));
+    assert_eq!(profile.values.mappings.get::<schemes::Dftl>().single.common.cache_kib.count(), Some(16));
     let absent = error_of(&HP_UFS.replace("[assumed]", "[assumed]\n\"scheme.dftl.cache_kib\" = \"a guess\""), &[]);
     assert_eq!(absent, "profile p.toml: [assumed] \"scheme.dftl.cache_kib\": this profile has no such key");
     let table = error_of(&format!("{HP_UFS}\n[scheme.dftwo]\n"), &[]);
@@ -411,7 +417,10 @@ fn all_keys_are_listed_as_json() {
 fn the_device_of_map_plus_has_the_papers_numbers() {
     let config = Profile::load("emmc-map-plus", &[]).unwrap().device_config([1, 2]);
     assert_eq!(
-        (config.mappings.Dftl.single.common.cache_kib.count(), config.mappings.Dftl.single.common.entry_bytes),
+        (
+            config.mappings.get::<schemes::Dftl>().single.common.cache_kib.count(),
+            config.mappings.get::<schemes::Dftl>().single.common.entry_bytes
+        ),
         (Some(16), 8)
     );
     for cell in [config.timing.slc, config.timing.tlc] {
@@ -426,7 +435,7 @@ fn a_booster_brings_what_its_paper_says() {
     let published = |profile: &str, scheme: &str, set: &[&str]| {
         let set: Vec<Override> = set.iter().map(|text| parse_override(text).unwrap()).collect();
         let parts = crate::system::SystemSpec::preset(scheme).resolve().unwrap();
-        let own = Profile::load(profile, &set).unwrap().for_parts(parts).values.mappings.SegmentLog;
+        let own = *Profile::load(profile, &set).unwrap().for_parts(parts).values.mappings.get::<schemes::SegmentLog>();
         (own.hpb_group_entries, own.hpb_entry.name(), own.hpb_tracked_groups)
     };
     assert_eq!(published("hp-ufs", "hpb", &[]), (4096, "plain", 64));
@@ -444,7 +453,7 @@ fn a_preset_brings_its_parameters_unless_the_profile_or_the_run_names_them() {
     let flushes = |scheme: &str, set: &[&str]| {
         let set: Vec<Override> = set.iter().map(|text| parse_override(text).unwrap()).collect();
         let parts = crate::system::SystemSpec::preset(scheme).resolve().unwrap();
-        let own = Profile::load("hp-ufs", &set).unwrap().for_parts(parts).values.mappings.SegmentLog;
+        let own = *Profile::load("hp-ufs", &set).unwrap().for_parts(parts).values.mappings.get::<schemes::SegmentLog>();
         (own.flush_mode.name(), own.flush_order.name(), own.hpb_group_entries)
     };
     assert_eq!(flushes("hpb", &[]), ("rounds", "log", 4096));
@@ -458,7 +467,10 @@ fn tuned_presets_are_what_the_search_has_found() {
     let own = |scheme: &str, set: &[String]| {
         let set: Vec<Override> = set.iter().map(|text| parse_override(text).unwrap()).collect();
         let parts = SystemSpec::preset(scheme).resolve().unwrap();
-        format!("{:?}", Profile::load("hp-ufs", &set).unwrap().for_parts(parts).values.mappings.SegmentLog)
+        format!(
+            "{:?}",
+            Profile::load("hp-ufs", &set).unwrap().for_parts(parts).values.mappings.get::<schemes::SegmentLog>()
+        )
     };
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/data/flush-search.json");
     let search: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(kept).unwrap()).unwrap();

@@ -1,6 +1,6 @@
 //! Requests that fail because flash was made to fail.
 
-use device::Device;
+use ftl::Device;
 use host::RequestOp;
 use ufs::Status;
 
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn nothing_excuses_a_failure_but_its_own_fault() {
         let profile = Profile::load("tiny", &[]).expect("an embedded profile");
-        let sound = Device::new(profile.device_config([3, 5]), schemes()[0].parts().mapping);
+        let sound = Device::new(profile.device_config([3, 5]), schemes()[0].parts.mapping);
         for (op, fault_at, status, excused) in [
             (WorkOp::Read, Some(5), Status::UnrecoveredRead, true),
             (WorkOp::Read, Some(6), Status::UnrecoveredRead, false),

@@ -53,7 +53,7 @@ mod tests {
     use std::ops::ControlFlow;
     use std::sync::Arc;
 
-    use device::{Device, DeviceConfig, MappingKind, Sabotage};
+    use ftl::{Device, DeviceConfig, MappingKind, Sabotage};
     use host::Driver;
     use ufs::Link;
     use units::{Lpa, SimTime};
@@ -91,8 +91,8 @@ mod tests {
     /// A device with a broken promise, if one is named, under a preset.
     fn system(preset: &Preset, sabotage: Option<Sabotage>) -> System {
         let profile = tiny();
-        let device = Device::new(DeviceConfig { sabotage, ..profile.device_config([3, 5]) }, preset.parts().mapping);
-        let driver = Driver::new(profile.host_config(preset.parts()), device.info());
+        let device = Device::new(DeviceConfig { sabotage, ..profile.device_config([3, 5]) }, preset.parts.mapping);
+        let driver = Driver::new(profile.host_config(preset.parts), device.info());
         System::new(driver, Link::new(profile.link_config()), device)
     }
 
@@ -115,7 +115,7 @@ mod tests {
     fn switched(system: System, preset: &Preset) -> System {
         let (device, oracle) = system.switch_off(&mut go_on).expect("nothing is read");
         let profile = tiny();
-        let (driver, link) = (profile.host_config(preset.parts()), profile.link_config());
+        let (driver, link) = (profile.host_config(preset.parts), profile.link_config());
         let on = System::switched_on(device, oracle, driver, link, profile.power_config(1));
         on.expect("the profile's own settings")
     }
@@ -127,13 +127,13 @@ mod tests {
             use_without_reading(&mut system, 20_000);
             let digest = system.outcome().0.digest;
             let verified = system.read_back(&mut go_on).expect("everything is there");
-            assert_eq!(verified.data_units + verified.trimmed_units, UNITS, "{}", preset.name());
-            assert!(verified.trimmed_units > 500, "{}: {verified:?}", preset.name());
+            assert_eq!(verified.data_units + verified.trimmed_units, UNITS, "{}", preset.name);
+            assert!(verified.trimmed_units > 500, "{}: {verified:?}", preset.name);
             let (measure, counters) = system.outcome();
-            assert_eq!((measure.digest, measure.submitted), (digest, 20_200), "{}", preset.name());
-            assert!(counters.device.host_units_read >= UNITS, "{}: it was not read", preset.name());
+            assert_eq!((measure.digest, measure.submitted), (digest, 20_200), "{}", preset.name);
+            assert!(counters.device.host_units_read >= UNITS, "{}: it was not read", preset.name);
             let again = switched(system, preset).read_back(&mut go_on);
-            assert_eq!(again, Ok(verified), "{}", preset.name());
+            assert_eq!(again, Ok(verified), "{}", preset.name);
         }
     }
 
@@ -153,8 +153,7 @@ mod tests {
     /// caches, so that the table has them all by then, and no superblock has to be scanned. `ideal` scans all
     /// superblocks, recorded or not.
     fn matters(sabotage: Sabotage, mapping: MappingKind) -> bool {
-        use MappingKind::{Cdftl, Dftl, Ideal, Sftl, Tpftl};
-        sabotage != Sabotage::ForgetLogBlock || ![Dftl, Cdftl, Tpftl, Sftl, Ideal].contains(&mapping)
+        sabotage != Sabotage::ForgetLogBlock || mapping.has_table_on_flash() && !mapping.is_on_demand()
     }
 
     /// What a device has lost after so many changes, written and trimmed at random. Nothing but the read-back can find
@@ -176,12 +175,7 @@ mod tests {
                 let times = (3_000..3_500).step_by(170).map(|changes| found(sabotage, preset, changes));
                 let times: Vec<_> = times.collect();
                 let lost = times.iter().any(|found| matches!(found, Err(Stop::WrongData(_))));
-                assert_eq!(
-                    lost,
-                    matters(sabotage, preset.parts().mapping),
-                    "{sabotage:?} {}: {times:?}",
-                    preset.name()
-                );
+                assert_eq!(lost, matters(sabotage, preset.parts.mapping), "{sabotage:?} {}: {times:?}", preset.name);
             }
         }
     }
@@ -194,12 +188,12 @@ mod tests {
             let number = written.pretend_write(Lpa(77));
             let found = written.read_back(&mut go_on).expect_err("an older version is there");
             let told = format!("wrong data: read of LPA 77 (unit 77 of 128): expected LPA 77 of write {number}, got");
-            assert!(found.to_string().starts_with(&told), "{}: {found}", preset.name());
+            assert!(found.to_string().starts_with(&told), "{}: {found}", preset.name);
             let mut trimmed = system(preset, None);
             use_without_reading(&mut trimmed, 100);
             let number = trimmed.oracle.trim_submitted(Lpa(78), 1);
             trimmed.oracle.trim_acked(Lpa(78), 1, number);
-            assert!(trimmed.read_back(&mut go_on).is_err(), "{}: trimmed data is there", preset.name());
+            assert!(trimmed.read_back(&mut go_on).is_err(), "{}: trimmed data is there", preset.name);
         }
     }
 

@@ -37,11 +37,11 @@ fn mixed(seed: u64, count: u64) -> Vec<WorkRequest> {
 pub fn lines() -> String {
     let mut text = String::new();
     for preset in schemes() {
-        let spec = tiny(preset.name(), 7);
+        let spec = tiny(preset.name, 7);
         let fast = closed(&spec, mixed(1, 20_000), 8).expect("a closed replay");
         let slow = replay(&spec, mixed(2, 5_000), ReplayMode::Timed).expect("a timed replay");
-        text += &format!("{} closed {}\n", preset.name(), fast.digest);
-        text += &format!("{} timed {}\n", preset.name(), slow.digest);
+        text += &format!("{} closed {}\n", preset.name, fast.digest);
+        text += &format!("{} timed {}\n", preset.name, slow.digest);
     }
     text
 }

@@ -45,11 +45,11 @@ fn written(aged: &Aged) -> String {
 fn good(scheme: usize) -> &'static (Parts, Vec<u8>) {
     static FILES: OnceLock<Vec<(Parts, Vec<u8>)>> = OnceLock::new();
     let make = |preset: &lab::Preset| {
-        let spec = Spec { profile: "tiny".into(), age: Some(AGE.into()), ..Spec::new(preset.name(), "") };
+        let spec = Spec { profile: "tiny".into(), age: Some(AGE.into()), ..Spec::new(preset.name, "") };
         let aged = lab::age(&spec, &mut |_| ControlFlow::Continue(())).expect("a device that ages");
         let mut file = Vec::new();
         aged.write(&mut file).expect("memory takes everything");
-        (preset.parts(), file)
+        (preset.parts, file)
     };
     &FILES.get_or_init(|| schemes().iter().map(make).collect())[scheme]
 }

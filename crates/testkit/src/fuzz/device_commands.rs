@@ -4,9 +4,8 @@
 
 use std::sync::OnceLock;
 
-use device::{DeviceConfig, MappingKind};
+use ftl::DeviceConfig;
 use nand::Faults;
-use params::Owners;
 use ufs::{BitmapFor, Command, DataOut, LpaRun, Op, Quarters, SegmentState, Tag};
 use units::{Lpa, Nanos, Ppa, SegmentId, Seq, Superblock};
 
@@ -27,9 +26,9 @@ fn config() -> &'static DeviceConfig {
 pub(super) fn run(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let scheme = input.u8();
-    let kind = MappingKind::ALL[usize::from(scheme) % MappingKind::ALL.len()];
-    let segment_kib = [4, 1, 2][usize::from(scheme) / MappingKind::ALL.len() % 3];
-    let entry = ["sealed", "plain"][usize::from(scheme) / MappingKind::ALL.len() / 3 % 2];
+    let kind = schemes::all()[usize::from(scheme) % schemes::all().len()];
+    let segment_kib = [4, 1, 2][usize::from(scheme) / schemes::all().len() % 3];
+    let entry = ["sealed", "plain"][usize::from(scheme) / schemes::all().len() / 3 % 2];
     let faults = match input.u8() {
         n if n < 192 => Faults::default(),
         n => {

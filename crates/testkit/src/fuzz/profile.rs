@@ -1,7 +1,7 @@
 //! Input: text. It is read as a profile, and each line as an override (`section.key=value`) of the profile `tiny`.
 
-use lab::Preset;
 use lab::profile::{Override, Profile, ProfileError, parse_override};
+use lab::schemes;
 use units::Nanos;
 
 use campaign::{Defects, Rig, Rng};
@@ -31,8 +31,8 @@ fn accept(profile: Result<Profile, ProfileError>, choice: usize) {
     assert_eq!(config.geometry.checked_total_units(), Some(config.geometry.total_units()));
     assert!(profile.capacity_units() < config.geometry.total_units());
     let _ = profile.link_config();
-    for preset in Preset::ALL {
-        let _ = profile.host_config(preset.parts());
+    for preset in schemes() {
+        let _ = profile.host_config(preset.parts);
     }
     if config.geometry.total_units() <= MOST_UNITS {
         use_system(&profile, choice);
@@ -41,13 +41,13 @@ fn accept(profile: Result<Profile, ProfileError>, choice: usize) {
 
 /// Sends a few requests through driver and device; the rig checks all reads.
 fn use_system(profile: &Profile, choice: usize) {
-    let preset = &Preset::ALL[choice % Preset::ALL.len()];
-    if profile.check_parts(preset.parts()).is_err() {
+    let preset = &schemes()[choice % schemes().len()];
+    if profile.check_parts(preset.parts).is_err() {
         return;
     }
     let faults = profile.device_config([3, 5]).faults;
     let defects = Defects { faults, sabotage: None };
-    let mut rig = Rig::defective(profile, preset.parts(), Nanos::from_micros(5), defects);
+    let mut rig = Rig::defective(profile, preset.parts, Nanos::from_micros(5), defects);
     let span = rig.device().info().capacity_units.min(300);
     rig.churn(&mut Rng::new(7), 40, span, 6);
     rig.settle();

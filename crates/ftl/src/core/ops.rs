@@ -1,0 +1,146 @@
+//! The purpose of every NAND operation in flight.
+
+use crate::knowledge::JobRead;
+use crate::sram::buffer::BufId;
+use crate::table::directory::Piece;
+use crate::table::map_units::UnitSet;
+use units::{Ppa, Seq, Superblock};
+
+/// Units in the longest row that a profile may have.
+pub const MAX_ROW: usize = 32;
+/// Most items of one operation: four mapping segments of 1 KiB in each unit of the longest row.
+pub const MAX_ITEMS: usize = 4 * MAX_ROW;
+
+/// Why metadata is programmed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ProgramReason {
+    /// Nothing waits for the program.
+    Background,
+    /// A map flush waits for the program, beside commands or as a job that does other things meanwhile.
+    Flush,
+    /// The exclusive job waits for the program.
+    Job,
+    /// The exclusive job waits for the program, which moves a piece without changing it.
+    Move,
+}
+
+impl ProgramReason {
+    /// True if the exclusive job waits for the program.
+    pub fn is_of_job(self) -> bool {
+        matches!(self, ProgramReason::Job | ProgramReason::Move)
+    }
+}
+
+/// Purpose of an operation.
+#[derive(Clone, Copy, Hash, Debug)]
+pub enum Purpose {
+    /// Part of a read command: units `first..first + n` of the command, on consecutive addresses.
+    HostRead { tag: u8, first: u32, ppa: Ppa, n: u32 },
+    /// Write buffers `items[..n]` of the operation's slot, on consecutive pages from `ppa`, with sequence numbers from
+    /// `seq`.
+    HostProgram { ppa: Ppa, n: u32, seq: Seq },
+    /// Copies `items[..n]`, as numbers of GC's stored pages; otherwise as above.
+    GcProgram { ppa: Ppa, n: u32, seq: Seq },
+    /// Some of these map units, for host reads.
+    SegmentLoad { units: UnitSet },
+    /// A read of a map flush or valid page search, or of a metadata GC.
+    JobRead { read: JobRead },
+    /// A read of a map flush that does other things meanwhile.
+    FlushRead { place: Ppa },
+    /// Read of the victim's pages by GC. Its SRAM buffers go back to the pool at once if the page is not copied.
+    GcRead { ppa: Ppa, n: u32 },
+    /// Metadata: pieces `items[..n]` of the operation's slot, laid out from `ppa` on by `Meta::placing`.
+    MetaProgram { ppa: Ppa, n: u32, reason: ProgramReason },
+    /// A row of a snapshot of the directory.
+    Snapshot,
+    /// Recovery reads `n` units.
+    Recover { n: u32 },
+    /// The erase of a superblock on one die.
+    Erase { superblock: Superblock },
+}
+
+/// One operation in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    /// Its purpose.
+    pub purpose: Purpose,
+    /// Buffers, copies or pieces that it programs.
+    pub items: [u32; MAX_ITEMS],
+}
+
+/// Operations in flight, by token.
+#[cfg_attr(feature = "explore", derive(Clone))]
+#[derive(Debug, Default)]
+pub struct Ops {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl Ops {
+    /// Takes a slot. The token names it until [`Ops::finish`].
+    #[inline]
+    pub fn start(&mut self, purpose: Purpose, items: &[u32]) -> u32 {
+        let token = match self.free.pop() {
+            Some(token) => token,
+            None => {
+                self.slots.push(Slot { purpose, items: [0; MAX_ITEMS] });
+                self.slots.len() as u32 - 1
+            }
+        };
+        let slot = &mut self.slots[token as usize];
+        slot.purpose = purpose;
+        slot.items[..items.len()].copy_from_slice(items);
+        token
+    }
+
+    /// The purpose of an operation.
+    #[inline]
+    pub fn purpose(&self, token: u32) -> Purpose {
+        self.slots[token as usize].purpose
+    }
+
+    /// Item `i` of an operation.
+    #[inline]
+    pub fn item(&self, token: u32, i: u32) -> u32 {
+        self.slots[token as usize].items[i as usize]
+    }
+
+    /// Item `i` of an operation, as a write buffer.
+    #[inline]
+    pub fn buf(&self, token: u32, i: u32) -> BufId {
+        self.item(token, i) as BufId
+    }
+
+    /// Item `i` of an operation, as a metadata piece.
+    #[inline]
+    pub fn piece(&self, token: u32, i: u32) -> Piece {
+        Piece(self.item(token, i))
+    }
+
+    /// All operations in flight, for power cuts.
+    pub fn in_flight(&self) -> impl Iterator<Item = (u32, &Slot)> {
+        let tokens = (0..self.slots.len() as u32).filter(|token| !self.free.contains(token));
+        tokens.map(|token| (token, &self.slots[token as usize]))
+    }
+
+    /// The operation has ended; frees its slot.
+    #[inline]
+    pub fn finish(&mut self, token: u32) {
+        self.free.push(token);
+    }
+}
+
+/// The operations in flight, and the slots that later ones will take; those hold nothing.
+#[cfg(feature = "explore")]
+impl std::hash::Hash for Ops {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        for (token, Slot { purpose, items }) in self.in_flight() {
+            let used = match *purpose {
+                Purpose::HostProgram { n, .. } | Purpose::GcProgram { n, .. } | Purpose::MetaProgram { n, .. } => n,
+                _ => 0,
+            };
+            (token, purpose, &items[..used as usize]).hash(state);
+        }
+        self.free.hash(state);
+    }
+}

@@ -1,0 +1,57 @@
+//! Programming of rows of user data: host data and GC copies, also after a failed program.
+
+use nand::{Cause, Op as NandOp, Priority, Spare, Work};
+use units::{Lpa, Seq};
+
+use super::state::Engine;
+use crate::core::ops::{MAX_ROW, Purpose};
+use crate::seat::Mapping;
+use crate::space::blocks::Stream;
+
+impl<M: Mapping> Engine<M> {
+    /// Programs `items`, write buffers or copies, at the stream's next place, with sequence numbers from `seq`. They
+    /// must fit the row.
+    #[inline(always)]
+    pub(super) fn submit_row(&mut self, stream: Stream, items: &[u32], seq: Seq) {
+        let n = items.len() as u32;
+        let page = self.core.layout.geometry().units_per_page;
+        let padded = n.div_ceil(page) * page;
+        let ppa = self.core.blocks.place(stream, n, padded, seq.plus(n - 1));
+        let mut spares = [None; MAX_ROW];
+        for (i, &item) in items.iter().enumerate() {
+            let spare = self.spare_of(stream, item, seq.plus(i as u32));
+            self.map.prefetch(Lpa(spare.lpa));
+            spares[i] = Some(spare);
+        }
+        let (purpose, priority, cause) = match stream {
+            Stream::Host => (Purpose::HostProgram { ppa, n, seq }, Priority::HostWrite, Cause::HostWrite),
+            Stream::Gc => (Purpose::GcProgram { ppa, n, seq }, Priority::Gc, Cause::GcWrite),
+        };
+        let token = self.core.ops.start(purpose, items);
+        let op = NandOp { work: Work::Program { ppa, units: padded }, priority, cause, token };
+        self.core.submit_program(op, &spares[..padded as usize], seq);
+        let programmed = match stream {
+            Stream::Host => &mut self.core.stats.data_units_programmed,
+            Stream::Gc => &mut self.core.stats.gc_units_programmed,
+        };
+        *programmed += u64::from(n);
+        self.core.stats.padding_units += u64::from(padded - n);
+        self.core.job_ops += u32::from(stream == Stream::Gc);
+        self.map.placed(self.core.superblock_of(ppa), n);
+    }
+
+    /// Spare area of a unit. A copy keeps the version of its content.
+    #[inline]
+    fn spare_of(&self, stream: Stream, item: u32, seq: Seq) -> Spare {
+        match stream {
+            Stream::Host => {
+                let (lpa, stamp) = self.core.buffer.unit(item as u16);
+                Spare { lpa: lpa.0, stamp, version: seq.wire() }
+            }
+            Stream::Gc => {
+                let copy = self.gc.page(item);
+                Spare { lpa: copy.lpa.0, stamp: copy.stamp, version: copy.version }
+            }
+        }
+    }
+}

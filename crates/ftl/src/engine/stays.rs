@@ -1,0 +1,143 @@
+//! Which stay each command is in, as the queues and jobs of the firmware tell: see [`crate::stays`].
+
+use std::collections::VecDeque;
+
+use ufs::Op;
+
+use super::state::Engine;
+use super::waiting::Waiter;
+use crate::core::Job;
+use crate::engine::stay::{Front, Stay, Stays};
+use crate::seat::Mapping;
+
+impl<M: Mapping> Engine<M> {
+    /// Notes from now on what commands wait for.
+    pub fn note_stays(&mut self) {
+        self.core.nand.note_waits();
+        let mut stays = Box::new(Stays::new());
+        let waiters = self.loads.active.iter().flat_map(|load| &load.waiters);
+        waiters.filter_map(Waiter::tag).for_each(|tag| stays.load_begun(tag));
+        self.stays = Some(stays);
+    }
+
+    /// A command may wait for something else from now on.
+    #[inline(always)]
+    pub(super) fn moved(&mut self, tag: u8) {
+        if let Some(stays) = &mut self.stays {
+            stays.moved(tag);
+        }
+    }
+
+    /// Commands that wait for a map unit move when it has been read.
+    pub(super) fn waiter_moved(&mut self, waiter: &Waiter<M::Awaited>) {
+        if let Some(stays) = &mut self.stays {
+            waiter.tag().into_iter().for_each(|tag| stays.load_done(tag));
+            waiter.tag().or(self.ordered.front().copied()).into_iter().for_each(|tag| stays.moved(tag));
+        }
+    }
+
+    /// An operation of the flash ends in the present event.
+    #[inline(never)]
+    pub(super) fn note_operation(&mut self) {
+        if let (Some(stays), Some(wait)) = (&mut self.stays, self.core.nand.last_wait()) {
+            stays.operation = Some(*wait);
+        }
+    }
+
+    /// Notes what commands wait for until the next event.
+    #[inline(never)]
+    pub(super) fn update_stays(&mut self) {
+        let Some(mut stays) = self.stays.take() else { return };
+        self.note_moved(&mut stays);
+        // What follows is not the work of the operation.
+        stays.operation = None;
+        if !self.incoming.is_empty() || !self.ordered.is_empty() {
+            self.note_front(&mut stays);
+        }
+        debug_assert!(self.stays_hold(&stays), "a command has moved, and nobody has said so");
+        self.stays = Some(stays);
+    }
+
+    /// Commands wait for the front end: notes what has become of it.
+    #[inline(never)]
+    fn note_front(&self, stays: &mut Stays) {
+        let (job, next) = (self.core.job, self.ordered.front().copied());
+        let front = Front { job, next, loads: next.is_some() && self.lookups.write_loading };
+        if stays.front == front {
+            return;
+        }
+        let before = std::mem::replace(&mut stays.front, front);
+        if before.job != front.job {
+            stays.moved.extend(self.incoming.iter().chain(&self.ordered));
+        } else {
+            stays.moved.extend([before.next, front.next].into_iter().flatten());
+        }
+        self.note_moved(stays);
+    }
+
+    #[inline]
+    fn note_moved(&self, stays: &mut Stays) {
+        while let Some(tag) = stays.moved.pop() {
+            if self.commands[usize::from(tag)].active {
+                stays.note(tag, self.stay_of(tag, stays), self.core.now);
+            }
+        }
+    }
+
+    fn stays_hold(&self, stays: &Stays) -> bool {
+        let under_way = (0..=u8::MAX).zip(&self.commands).filter(|(_, command)| command.active);
+        under_way.into_iter().all(|(tag, _)| stays.now(tag) == self.stay_of(tag, stays))
+    }
+
+    /// What a command waits for. Each kind of command can be in some of the queues only.
+    ///
+    /// Not inlined, or all queues are looked up at the end of each event, whether or not a command has moved.
+    #[inline(never)]
+    fn stay_of(&self, tag: u8, stays: &Stays) -> Stay {
+        if has(&self.incoming, tag) {
+            return self.held_by().unwrap_or(Stay::Queue);
+        }
+        match self.commands[usize::from(tag)].op {
+            Op::Read { .. } | Op::HpbRead { .. } | Op::MappedRead { .. } => self.stay_of_read(tag, stays),
+            Op::Write { .. } | Op::Flush | Op::Unmap { .. } => self.stay_of_ordered(tag),
+            _ if self.waiting_metadata.contains(&tag) || self.loads.group_queue.contains(&tag) => Stay::Sram,
+            _ if stays.loads(tag) => Stay::MapRead,
+            Op::SegmentWrite { .. } => Stay::Program,
+            _ => Stay::FlashRead,
+        }
+    }
+
+    fn stay_of_read(&self, tag: u8, stays: &Stays) -> Stay {
+        if self.waiting_reads.iter().any(|read| read.tag == tag) {
+            Stay::Sram
+        } else if self.lookups.reads.iter().any(|&(reader, _)| reader == tag) || stays.loads(tag) {
+            Stay::MapRead
+        } else {
+            Stay::FlashRead
+        }
+    }
+
+    fn stay_of_ordered(&self, tag: u8) -> Stay {
+        if !has(&self.ordered, tag) {
+            return Stay::Program;
+        }
+        let looks_up = self.lookups.write_loading && self.ordered.front() == Some(&tag);
+        self.held_by().unwrap_or(if looks_up { Stay::MapRead } else { Stay::Sram })
+    }
+
+    /// The job that keeps commands from being started or accepted.
+    fn held_by(&self) -> Option<Stay> {
+        self.core.job.map(|job| match job {
+            Job::MapFlush => Stay::MapFlush,
+            Job::Gc => Stay::Gc,
+            Job::MetaGc => Stay::MetaGc,
+            Job::Recovery => Stay::Recovery,
+        })
+    }
+}
+
+/// Whether a tag is in a queue. Most queues are empty whenever somebody asks, or the tag has just been added.
+#[inline]
+fn has(queue: &VecDeque<u8>, tag: u8) -> bool {
+    !queue.is_empty() && (queue.back() == Some(&tag) || queue.iter().any(|&other| other == tag))
+}

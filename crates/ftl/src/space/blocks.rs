@@ -1,0 +1,327 @@
+//! Data superblocks: which are free, open or closed, the next row of each stream, and when a superblock may be erased.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use nand::Layout;
+use units::{Ppa, Seq, Superblock};
+
+use crate::knowledge::Record;
+pub use crate::space::block_states::State;
+use crate::space::block_states::States;
+
+/// Who fills a superblock. Host data and GC copies never share one, so that copies, which live long, stay together.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Stream {
+    /// Data from the host.
+    Host,
+    /// Copies by GC and wear levelling.
+    Gc,
+}
+
+impl Stream {
+    /// Both streams.
+    pub const ALL: [Stream; 2] = [Stream::Host, Stream::Gc];
+}
+
+#[derive(Clone, Copy, Hash, Debug, Default)]
+struct Cursor {
+    superblock: Option<Superblock>,
+    offset: u32,
+}
+
+/// All data superblocks.
+#[cfg_attr(feature = "explore", derive(Clone))]
+#[derive(Debug)]
+pub struct Blocks {
+    layout: Layout,
+    states: States,
+    /// Superblocks with the fewest erases first, then with the lowest number: dynamic wear levelling.
+    free: BinaryHeap<Reverse<(u32, u32)>>,
+    cursors: [Cursor; 2],
+    /// Reads in flight that have been resolved to a page of the superblock.
+    readers: Vec<u32>,
+    /// Units submitted for programming whose programs have not finished.
+    in_flight: Vec<u16>,
+    /// Highest sequence number placed in the superblock.
+    last_seq: Vec<Seq>,
+    /// Superblocks whose erase waits for readers, or until trims with numbers below this are safe.
+    waiting: Vec<(Superblock, Seq)>,
+    max_erases: u32,
+    /// Superblocks in which a program has failed. Such a superblock is not erased again, but given up when it is empty.
+    suspect: Vec<bool>,
+    suspects: u32,
+    bad: u32,
+}
+
+impl Blocks {
+    /// All data superblocks of a new device: free.
+    pub fn new(layout: Layout) -> Blocks {
+        let n = layout.geometry().data_superblocks;
+        Blocks {
+            states: States::new(n as usize),
+            free: (0..n).map(|b| Reverse((0, b))).collect(),
+            cursors: [Cursor::default(); 2],
+            readers: vec![0; n as usize],
+            in_flight: vec![0; n as usize],
+            last_seq: vec![Seq(0); n as usize],
+            waiting: Vec::new(),
+            max_erases: 0,
+            suspect: vec![false; n as usize],
+            suspects: 0,
+            bad: 0,
+            layout,
+        }
+    }
+
+    /// Number of data superblocks.
+    pub fn count(&self) -> u32 {
+        self.states.len() as u32
+    }
+
+    /// Erased superblocks.
+    #[inline]
+    pub fn free(&self) -> u32 {
+        self.free.len() as u32
+    }
+
+    /// State of a superblock.
+    #[inline]
+    pub fn state(&self, sb: Superblock) -> State {
+        self.states.get(sb)
+    }
+
+    /// True if this is the number of a data superblock.
+    pub fn exists(&self, sb: Superblock) -> bool {
+        sb.index() < self.states.len()
+    }
+
+    /// The superblock that a stream is filling.
+    pub fn open(&self, stream: Stream) -> Option<Superblock> {
+        self.cursors[stream as usize].superblock
+    }
+
+    /// Units from the next place of the stream to the end of its row. 0 if a new superblock is needed.
+    #[inline]
+    pub fn room_in_row(&self, stream: Stream) -> u32 {
+        let cursor = &self.cursors[stream as usize];
+        match cursor.superblock {
+            Some(sb) => self.layout.units_left_in_row(self.layout.first_ppa(sb).offset(cursor.offset)),
+            None => 0,
+        }
+    }
+
+    /// Units that still fit the open superblock of a stream.
+    pub fn room(&self, stream: Stream) -> u32 {
+        let cursor = &self.cursors[stream as usize];
+        cursor.superblock.map_or(0, |_| self.layout.superblock_units() - cursor.offset)
+    }
+
+    /// Opens the least worn free superblock for a stream.
+    pub fn open_next(&mut self, stream: Stream) -> Option<Superblock> {
+        let Reverse((_, number)) = self.free.pop()?;
+        let sb = Superblock(number);
+        assert_eq!(self.state(sb), State::Free, "{sb} in the free list");
+        self.states.set(sb, State::Open);
+        self.cursors[stream as usize] = Cursor { superblock: Some(sb), offset: 0 };
+        Some(sb)
+    }
+
+    /// Takes the next place of a stream for `padded` units. `used` of them carry data, the last with `last_seq`.
+    #[inline]
+    pub fn place(&mut self, stream: Stream, used: u32, padded: u32, last_seq: Seq) -> Ppa {
+        let cursor = &mut self.cursors[stream as usize];
+        let sb = cursor.superblock.expect("a stream places units in an open superblock");
+        let ppa = self.layout.first_ppa(sb).offset(cursor.offset);
+        cursor.offset += padded;
+        self.in_flight[sb.index()] += used as u16;
+        let last = &mut self.last_seq[sb.index()];
+        *last = (*last).max(last_seq);
+        if cursor.offset == self.layout.superblock_units() {
+            *cursor = Cursor::default();
+            self.states.set(sb, State::Closed);
+        }
+        ppa
+    }
+
+    /// `n` units of a superblock have been programmed.
+    #[inline]
+    pub fn programmed(&mut self, sb: Superblock, n: u32) {
+        self.in_flight[sb.index()] -= n as u16;
+    }
+
+    /// True if the superblock is full and all of it is on flash.
+    #[inline]
+    pub fn settled(&self, sb: Superblock) -> bool {
+        self.state(sb) == State::Closed && self.in_flight[sb.index()] == 0
+    }
+
+    /// Highest sequence number placed in the superblock.
+    pub fn last_seq(&self, sb: Superblock) -> Seq {
+        self.last_seq[sb.index()]
+    }
+
+    /// A read was resolved to a page of this superblock.
+    #[inline]
+    pub fn pin(&mut self, sb: Superblock) {
+        self.readers[sb.index()] += 1;
+    }
+
+    /// A read that was pinned has ended. True if an erase waited for it and waits for no other read.
+    #[inline]
+    pub fn unpin(&mut self, sb: Superblock) -> bool {
+        self.readers[sb.index()] -= 1;
+        self.states.get(sb) == State::Erasing && self.readers[sb.index()] == 0
+    }
+
+    /// Marks a settled superblock without valid pages for erase. The erase has to wait until nothing reads the
+    /// superblock, and until trims with numbers below `trims` are safe. True if it may begin now.
+    pub fn retire(&mut self, sb: Superblock, trims: Option<Seq>) -> bool {
+        assert!(self.settled(sb), "{sb} retired while {:?}", self.state(sb));
+        self.states.set(sb, State::Erasing);
+        let now = self.readers[sb.index()] == 0 && trims.is_none();
+        if !now {
+            self.waiting.push((sb, trims.unwrap_or(Seq(0))));
+        }
+        now
+    }
+
+    /// A superblock whose erase need not wait any longer; trims with numbers below `safe` are safe. The caller erases
+    /// it.
+    pub fn take_unread(&mut self, safe: Seq) -> Option<Superblock> {
+        let free = |&(sb, trims): &(Superblock, Seq)| self.readers[sb.index()] == 0 && trims <= safe;
+        let at = self.waiting.iter().position(free)?;
+        Some(self.waiting.remove(at).0)
+    }
+
+    /// True if an erase waits for trims that are not safe yet.
+    pub fn waits_for_trims(&self, safe: Seq) -> bool {
+        self.waiting.iter().any(|&(_, trims)| trims > safe)
+    }
+
+    /// Bytes of SRAM: erase count and highest sequence number of every data superblock. Counts of readers and programs
+    /// in flight are mostly 0; an array of them is an index of the simulator.
+    pub fn table_bytes(&self) -> u64 {
+        8 * u64::from(self.count())
+    }
+
+    /// Highest erase count of a data superblock.
+    pub fn max_erases(&self) -> u32 {
+        self.max_erases
+    }
+
+    /// The erase of a superblock has ended.
+    pub fn erased(&mut self, sb: Superblock, erase_count: u32) {
+        assert_eq!(self.state(sb), State::Erasing, "{sb} erased");
+        self.states.set(sb, State::Free);
+        self.max_erases = self.max_erases.max(erase_count);
+        self.free.push(Reverse((erase_count, sb.0)));
+    }
+
+    /// State after a power cut: every superblock is erased, full or bad.
+    pub fn restore(&mut self, record: &Record, erases: impl Fn(Superblock) -> u32) {
+        self.free.clear();
+        self.bad = 0;
+        for sb in (0..self.count()).map(Superblock) {
+            let erased = record.is_free(sb);
+            self.max_erases = self.max_erases.max(erases(sb));
+            self.states.set(sb, if erased { State::Free } else { State::Closed });
+            if record.is_bad(sb) {
+                self.set_bad(sb);
+            }
+            if erased {
+                self.free.push(Reverse((erases(sb), sb.0)));
+            }
+        }
+    }
+
+    /// The states of all superblocks.
+    pub(crate) fn states(&self) -> &States {
+        &self.states
+    }
+
+    /// A program in this superblock has failed.
+    pub fn suspect(&mut self, sb: Superblock) {
+        self.suspects += u32::from(!std::mem::replace(&mut self.suspect[sb.index()], true));
+    }
+
+    /// True if a program in this superblock has failed.
+    pub fn is_suspect(&self, sb: Superblock) -> bool {
+        self.suspect[sb.index()]
+    }
+
+    /// Gives a superblock up.
+    pub fn set_bad(&mut self, sb: Superblock) {
+        self.suspects -= u32::from(std::mem::take(&mut self.suspect[sb.index()]));
+        self.states.set(sb, State::Bad);
+        self.bad += 1;
+    }
+
+    /// Superblocks that have been given up, or will be when they are empty.
+    pub fn lost(&self) -> u32 {
+        self.bad + self.suspects
+    }
+
+    /// True if there is no place for another page, and none will come by itself: every superblock is full or bad.
+    pub fn none_left(&self) -> bool {
+        let used_up = |state| matches!(state, State::Closed | State::Bad);
+        self.free.is_empty() && self.states.iter().all(used_up)
+    }
+
+    /// The full superblock with the fewest erases, and their number.
+    pub fn least_worn_closed(&self, erases: impl Fn(Superblock) -> u32) -> Option<(Superblock, u32)> {
+        (0..self.count())
+            .map(Superblock)
+            .filter(|&sb| self.settled(sb))
+            .map(|sb| (sb, erases(sb)))
+            .min_by_key(|&(sb, n)| (n, sb))
+    }
+
+    /// Panics unless free + open + full + erasing superblocks are all of them.
+    pub fn check(&self) {
+        let in_state = |state| self.states.iter().filter(|&s| s == state).count();
+        assert_eq!(in_state(State::Free), self.free.len(), "free superblocks and the free list");
+        let open = self.cursors.iter().filter(|c| c.superblock.is_some()).count();
+        assert_eq!(in_state(State::Open), open, "open superblocks and streams");
+    }
+}
+
+/// Everything but the sizes; the free superblocks in the order in which they will be opened.
+#[cfg(feature = "explore")]
+impl std::hash::Hash for Blocks {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        let Blocks { layout: _, states, free, cursors, readers, in_flight, .. } = self;
+        (states, cursors, readers, in_flight, &self.last_seq, &self.waiting).hash(state);
+        (self.max_erases, &self.suspect, self.suspects, self.bad).hash(state);
+        let mut free: Vec<(u32, u32)> = free.iter().map(|Reverse(sb)| *sb).collect();
+        free.sort_unstable();
+        free.hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nand::Geometry;
+
+    use super::*;
+
+    #[test]
+    fn after_a_power_cut_a_superblock_is_erased_or_given_up_as_recorded_and_full_otherwise() {
+        let geometry = Geometry {
+            channels: 1,
+            dies_per_channel: 1,
+            superblock_dies: 1,
+            planes: 1,
+            units_per_page: 1,
+            pages_per_block: 4,
+            data_superblocks: 67,
+            meta_superblocks: 1,
+        };
+        let mut blocks = Blocks::new(geometry.layout());
+        let record = Record { free: vec![1 << 3, 1], bad: vec![1 << 5, 1 << 2], ..Record::default() };
+        blocks.restore(&record, |_| 1);
+        let of = |state| (0..67).filter(|&sb| blocks.state(Superblock(sb)) == state).collect::<Vec<u32>>();
+        assert_eq!((of(State::Free), of(State::Bad)), (vec![3, 64], vec![5, 66]));
+        assert_eq!((of(State::Closed).len(), blocks.free(), blocks.lost()), (63, 2, 2));
+    }
+}

@@ -1,0 +1,6 @@
+//! Superblocks of user data: their states, and the collection of those that hold little.
+
+mod block_states;
+pub mod blocks;
+pub mod gc;
+pub mod pace;
