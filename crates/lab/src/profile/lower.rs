@@ -1,6 +1,6 @@
 //! From a profile to the configurations of device, driver and link.
 
-use ftl::{Covers, DeviceConfig, SramConfig};
+use ftl::{Covers, Device, DeviceConfig, SramConfig};
 use host::HostConfig;
 use host::block::BlockConfig;
 use nand::{FreeWork, Geometry, Timing};
@@ -9,7 +9,6 @@ use ufs::{LinkConfig, PowerConfig, Protocol};
 use units::{MIB, Nanos, UNIT_BYTES, UNIT_KIB};
 use workload::named_seed;
 
-use super::tables::Tables;
 use super::{Profile, ProfileError};
 use crate::system::Parts;
 
@@ -64,7 +63,7 @@ impl Profile {
         let sram = SramConfig { pool: config.sram.pool - tables, segment_cache, own_cache, ..config.sram };
         // Of whatever key: it decides no size.
         let asked = DeviceConfig { sram, ..self.device_config([0; 2]) };
-        let cache = buffers_for(Tables::of(&asked, parts.mapping).own_cache);
+        let cache = buffers_for(Device::new(asked, parts.mapping).own_cache_bytes());
         let sram = SramConfig { pool: sram.pool - cache, ..sram };
         DeviceConfig { sram, ..config }
     }
@@ -74,9 +73,9 @@ impl Profile {
         if self.values.sram.covers != Covers::All {
             return 0;
         }
-        let Tables { plain, sealing, own_cache } = Tables::of(&self.device_config([0; 2]), parts.mapping);
-        let all = if parts.booster.speaks() == Protocol::Hpb { sealing } else { plain };
-        buffers_for(all - own_cache)
+        // Only a device knows, and takes a millisecond to build.
+        let device = Device::new(self.device_config([0; 2]), parts.mapping);
+        buffers_for(device.table_bytes(parts.booster.speaks() == Protocol::Hpb) - device.own_cache_bytes())
     }
 
     /// Checks that the segment cache is larger than the tables that take its place.

@@ -18,7 +18,6 @@ mod names;
 mod page;
 mod schema;
 mod shares;
-mod tables;
 
 use std::collections::BTreeSet;
 
