@@ -106,6 +106,8 @@ impl Case {
 
 #[cfg(test)]
 mod tests {
+    use ftl::Sabotage;
+
     use super::*;
     use crate::case::Reduced;
 

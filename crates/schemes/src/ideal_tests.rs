@@ -5,7 +5,7 @@ use ufs::LpaRun;
 use super::*;
 use crate::small;
 use ftl::seat::*;
-use units::{Lpa, SegmentId, Seq, Superblock};
+use units::{Lpa, MapUnit, Seq, Superblock};
 
 /// 4096 addresses; superblocks of 96 units, so that every second one begins within a word of the bitmap.
 fn device() -> (Core, Ideal) {
@@ -83,7 +83,7 @@ fn a_page_is_worth_a_copy_while_the_table_names_it() {
 fn the_table_answers_whatever_was_loaded() {
     let (mut core, mut map) = device();
     write(&mut core, &mut map, [7, 5].into_iter());
-    let loaded = core.unwritten(SegmentId(0)).expect("no segment was ever written");
+    let loaded = core.unwritten(MapUnit(0)).expect("no segment was ever written");
     let answers = [5, 6].map(|lpa| map.resolve_loaded(&mut core, &loaded, Lpa(lpa), LoadedFor::Group));
     assert_eq!(answers, [Some(Ppa(1)), None]);
     let mut runs = Vec::new();

@@ -1,7 +1,7 @@
 //! How much of a victim is read at a time, and how many pages are taken.
 
 use nand::Geometry;
-use units::{SegmentId, Superblock};
+use units::{MapUnit, Superblock};
 
 use super::*;
 use crate::small;
@@ -14,7 +14,7 @@ fn core(on_flash: u32) -> Core {
     let geometry = Geometry { planes: 2, units_per_page: 4, pages_per_block: 96, data_superblocks: 6, ..cfg.geometry };
     let mut core = Core::in_test(EngineConfig { geometry, ..cfg }, MapUnits::new(4096, MapShape::SEGMENT));
     let first = core.layout().first_ppa(Superblock(6));
-    for unit in (0..on_flash).map(SegmentId) {
+    for unit in (0..on_flash).map(MapUnit) {
         let piece = core.meta().segment_piece(unit);
         core.meta_in_test().moved(piece, first.offset(unit.0));
     }

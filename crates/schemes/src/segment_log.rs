@@ -40,7 +40,7 @@ use std::ops::Range;
 use nand::Priority;
 use params::ParamError;
 use ufs::LpaRun;
-use units::{Lpa, Nanos, NoCounters, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock, UNIT_BYTES};
+use units::{Lpa, MapUnit, Nanos, NoCounters, Ppa, SEGMENT_ENTRIES, Seq, Superblock, UNIT_BYTES};
 
 use pipeline::Pipeline;
 use updates::{Order, Updates};
@@ -235,7 +235,7 @@ impl SegmentLog {
         core.over_log(lpa, core.view(loaded).entry(lpa))
     }
 
-    fn on_flash(core: &Core, unit: SegmentId) -> Option<Ppa> {
+    fn on_flash(core: &Core, unit: MapUnit) -> Option<Ppa> {
         core.place_of(unit)
     }
 
@@ -489,7 +489,7 @@ impl Translate for SegmentLog {
     }
 
     /// Only reads gain from a prefetch: writes go through the log and do not need their segment.
-    fn batch(&mut self, core: &mut Core, runs: &[LpaRun], write: bool) -> Option<SegmentId> {
+    fn batch(&mut self, core: &mut Core, runs: &[LpaRun], write: bool) -> Option<MapUnit> {
         let cached = |run: &LpaRun| (0..run.len).all(|i| self.cached(core, run.lpa.offset(i)));
         let missing = !write && !runs.iter().all(cached);
         missing.then(|| core.units().of(runs[0].lpa))
@@ -606,7 +606,7 @@ impl Flush for SegmentLog {
 
     /// The segment cache keeps the map unit where it has room, as it does after a round.
     fn unit_programmed(&mut self, core: &mut Core, programmed: &Programmed) {
-        let done = self.pipeline.programmed(core, SegmentId(programmed.piece().0));
+        let done = self.pipeline.programmed(core, MapUnit(programmed.piece().0));
         self.unit_content(core, programmed, done.updates);
         core.keep_programmed(programmed);
     }

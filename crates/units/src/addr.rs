@@ -83,6 +83,19 @@ impl SegmentId {
     }
 }
 
+/// Number of a map unit: the part of the mapping table that one piece of metadata holds. With HP-UFS that is an L2P
+/// segment or a part of one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct MapUnit(pub u32);
+
+impl MapUnit {
+    /// Array index.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// Number of a superblock; data superblocks come first, metadata superblocks after them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Superblock(pub u32);
@@ -130,7 +143,7 @@ macro_rules! display_number {
         }
     )*};
 }
-display_number!(Lpa: "LPA", Ppa: "PPA", SegmentId: "segment", Superblock: "superblock", Seq: "sequence number");
+display_number!(Lpa: "LPA", Ppa: "PPA", SegmentId: "segment", MapUnit: "map unit", Superblock: "superblock", Seq: "sequence number");
 
 #[cfg(test)]
 mod tests {

@@ -1,13 +1,6 @@
 //! Newtypes for addresses, time and sizes.
 //!
-//! # Glossary
-//! - **unit**: 4 KiB, the mapping granularity and the logical block size of every modelled device.
-//! - **LPA**: logical page address, the number of a 4 KiB unit as the host sees it.
-//! - **PPA**: physical page address, the number of a 4 KiB unit on flash, counted in the order in which a superblock is
-//!   filled (see `nand::Geometry`).
-//! - **segment**: 1024 consecutive L2P entries of 4 bytes, that is one unit of mapping covering 4 MiB of LPAs.
-//! - **superblock**: one block on every plane of every die, or of a group of dies; the unit of allocation, GC and log
-//!   blocks.
+//! What the words mean, `docs/reference/glossary.md` says.
 //!
 //! Only operators with a meaning exist: time - time = duration, time + duration = time.
 
@@ -18,7 +11,7 @@ mod dice;
 mod kinds;
 mod time;
 
-pub use addr::{Lpa, Ppa, SegmentId, Seq, Superblock};
+pub use addr::{Lpa, MapUnit, Ppa, SegmentId, Seq, Superblock};
 pub use app::AppId;
 pub use counters::{Counter, CounterSet, CounterSets, InDigest, NoCounters};
 pub use dice::{Dice, splitmix64};

@@ -5,7 +5,7 @@ pub(crate) mod ops;
 
 use nand::{Blind, Cause, Layout, Nand, NandEvent, Op, Priority, Spare, Work};
 use ufs::{Content, LpaRun, Response};
-use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
+use units::{Lpa, MapUnit, Ppa, Seq, SimTime, Superblock};
 
 use crate::config::{EngineConfig, HpbConfig};
 use crate::core::ops::{MAX_ITEMS, MAX_ROW, Ops, ProgramReason, Purpose};
@@ -270,7 +270,7 @@ impl Core {
     pub fn list_cached(
         &self,
         runs: &mut Vec<LpaRun>,
-        complete: impl Fn(SegmentId) -> bool,
+        complete: impl Fn(MapUnit) -> bool,
         usable: impl Fn(Lpa) -> bool,
     ) {
         let units = self.meta.units();
@@ -506,8 +506,8 @@ impl Core {
     /// The map unit, and its place, from which a flush takes the content of `unit`: itself at `from`, unless a sabotage
     /// says otherwise.
     #[cold]
-    fn sabotaged_source(&self, unit: SegmentId, from: Option<Ppa>) -> (SegmentId, Option<Ppa>) {
-        let neighbour = SegmentId(unit.0 ^ 1);
+    fn sabotaged_source(&self, unit: MapUnit, from: Option<Ppa>) -> (MapUnit, Option<Ppa>) {
+        let neighbour = MapUnit(unit.0 ^ 1);
         match self.cfg.sabotage {
             Some(Sabotage::StaleTranslationPage) => (unit, self.meta.pages().before(unit).or(from)),
             Some(Sabotage::MisplacedSegment) if unit.0 % 4 == 1 => (neighbour, self.meta.place(Piece::of(neighbour))),

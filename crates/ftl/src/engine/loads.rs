@@ -2,7 +2,7 @@
 
 use nand::{Cause, Completed, Priority, Work};
 use ufs::{DataIn, Op};
-use units::{Lpa, Ppa, SegmentId};
+use units::{Lpa, MapUnit, Ppa, SegmentId};
 
 use super::state::Engine;
 use super::waiting::{Load, Run, Then, Waiter};
@@ -13,7 +13,7 @@ use crate::sram::pool::Owner;
 use crate::table::map_units::UnitSet;
 
 impl<M: Mapping> Engine<M> {
-    pub(super) fn load_for_unit(&mut self, segment: SegmentId, tag: u8, i: u32) {
+    pub(super) fn load_for_unit(&mut self, segment: MapUnit, tag: u8, i: u32) {
         let cmd = &mut self.commands[usize::from(tag)];
         cmd.remaining += 1;
         cmd.translation.map_reads += 1;
@@ -28,7 +28,7 @@ impl<M: Mapping> Engine<M> {
         self.load(units, Waiter::Command { tag, then });
     }
 
-    pub(super) fn load_for_write(&mut self, segment: SegmentId, lpa: Lpa) {
+    pub(super) fn load_for_write(&mut self, segment: MapUnit, lpa: Lpa) {
         self.core.stats.segment_misses += 1;
         self.core.prefetch_entry(lpa);
         self.load(UnitSet::one(segment), Waiter::Write { lpa });

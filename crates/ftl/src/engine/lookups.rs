@@ -4,7 +4,7 @@
 //! looks the next page up (MAP+ Sec. IV-A, Fig. 1). Flash reads of data whose page is known run meanwhile.
 
 use ufs::LpaRun;
-use units::SegmentId;
+use units::MapUnit;
 
 use super::state::Engine;
 use super::waiting::Run;
@@ -66,7 +66,7 @@ impl<M: Mapping> Engine<M> {
     }
 
     /// Number of the `most` first units of `rest` that may be accepted now, and the map unit that the next one needs.
-    pub(super) fn admit(&mut self, rest: LpaRun, most: u32) -> (u32, Option<SegmentId>) {
+    pub(super) fn admit(&mut self, rest: LpaRun, most: u32) -> (u32, Option<MapUnit>) {
         self.map.request(rest);
         for i in 0..most {
             if self.lookups.write_loading {

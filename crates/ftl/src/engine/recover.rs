@@ -19,7 +19,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use nand::{Cause, Completed, Priority, Work};
-use units::{Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
+use units::{MapUnit, Ppa, Seq, Superblock, UNIT_BYTES};
 
 use evidence::Evidence;
 use places::Places;
@@ -312,10 +312,10 @@ impl<M: Mapping> Engine<M> {
             Numbered::Directory => meta.segment_seq(unit),
             Numbered::Spare => self.core.truth().number_on_flash(unit, meta.place(meta.segment_piece(unit))),
         };
-        let newest = (0..segments).map(|s| number_on_flash(SegmentId(s))).max().unwrap_or(Seq(0));
+        let newest = (0..segments).map(|s| number_on_flash(MapUnit(s))).max().unwrap_or(Seq(0));
         let evidence = &mut recovery.evidence;
         evidence.last_seq = evidence.last_seq.max(newest);
-        let concerns = |segment: &SegmentId| {
+        let concerns = |segment: &MapUnit| {
             let range = units.range(*segment);
             let written = M::TABLE == Table::Dram && meta.place(meta.segment_piece(*segment)).is_some();
             let complete = match units.numbered() {
@@ -325,7 +325,7 @@ impl<M: Mapping> Engine<M> {
             };
             written || evidence.concerns(range, complete)
         };
-        recovery.todo = (0..segments).map(SegmentId).filter(concerns).collect();
+        recovery.todo = (0..segments).map(MapUnit).filter(concerns).collect();
         if M::TABLE == Table::Dram {
             self.core.rebuilt = vec![0; self.core.cfg.capacity_units as usize];
         }
@@ -400,7 +400,7 @@ impl<M: Mapping> Engine<M> {
             recovery.evidence.correct(core.meta.units().range(segment), view.seq(), &mut image);
             (segment, image)
         };
-        let images: Vec<(SegmentId, Vec<u32>)> = segments.loaded().map(corrected).collect();
+        let images: Vec<(MapUnit, Vec<u32>)> = segments.loaded().map(corrected).collect();
         recovery.phase = Phase::Written;
         if M::TABLE == Table::Dram {
             for (segment, image) in images {
@@ -426,7 +426,7 @@ impl<M: Mapping> Engine<M> {
 
     fn begin_count(&mut self) {
         let reads = match M::TABLE {
-            Table::CountedSegments => map_reads(&self.core, (0..self.core.meta.units().count()).map(SegmentId)),
+            Table::CountedSegments => map_reads(&self.core, (0..self.core.meta.units().count()).map(MapUnit)),
             _ => VecDeque::new(),
         };
         self.core.counted = vec![0; self.core.blocks.count() as usize];
@@ -464,7 +464,7 @@ impl<M: Mapping> Engine<M> {
 }
 
 /// The flash reads that bring map units into SRAM, in order of the units. Units that share a flash unit take one read.
-fn map_reads(core: &Core, segments: impl Iterator<Item = SegmentId>) -> VecDeque<(Ppa, u32)> {
+fn map_reads(core: &Core, segments: impl Iterator<Item = MapUnit>) -> VecDeque<(Ppa, u32)> {
     let meta = &core.meta;
     let shares = meta.units().per_flash_unit() > 1;
     let mut seen = BTreeSet::new();

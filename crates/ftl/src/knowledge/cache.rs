@@ -1,7 +1,7 @@
 //! The segment cache: map units that stay in SRAM after their use, in order of use.
 
 use lists::Lru;
-use units::{Ppa, SegmentId};
+use units::{MapUnit, Ppa};
 
 use super::proof::Loaded;
 use crate::table::map_units::MapUnits;
@@ -77,25 +77,25 @@ impl SegmentCache {
 
     /// The proof for a segment, if it is cached. The segment becomes the most recently used.
     #[inline]
-    pub fn touch(&mut self, segment: SegmentId) -> Option<&Loaded> {
+    pub fn touch(&mut self, segment: MapUnit) -> Option<&Loaded> {
         let slot = self.slot_of[segment.index()].checked_sub(1)?;
         self.order.touch(slot);
         Some(&self.order[slot].0)
     }
 
     /// A copy of a cached segment in another buffer. The cached one becomes the most recently used.
-    pub fn copy(&mut self, segment: SegmentId) -> Option<Loaded> {
+    pub fn copy(&mut self, segment: MapUnit) -> Option<Loaded> {
         self.touch(segment).map(Loaded::copied)
     }
 
     /// True if a segment is cached. Does not count as a use.
     #[inline]
-    pub fn holds(&self, segment: SegmentId) -> bool {
+    pub fn holds(&self, segment: MapUnit) -> bool {
         self.slot_of[segment.index()] != 0
     }
 
     /// The segments, most recently used first.
-    pub fn segments(&self) -> impl Iterator<Item = SegmentId> {
+    pub fn segments(&self) -> impl Iterator<Item = MapUnit> {
         self.order.newest_first().map(|slot| self.order[slot].0.unit())
     }
 
@@ -115,7 +115,7 @@ impl SegmentCache {
     }
 
     /// Removes a segment. The caller takes over its buffer.
-    pub fn remove(&mut self, segment: SegmentId) -> Option<Loaded> {
+    pub fn remove(&mut self, segment: MapUnit) -> Option<Loaded> {
         let slot = std::mem::take(&mut self.slot_of[segment.index()]).checked_sub(1)?;
         self.order.remove(slot);
         self.free.push(slot);
@@ -126,7 +126,7 @@ impl SegmentCache {
     /// A segment has been programmed at `place` from a buffer in SRAM. If it is in the cache, it is replaced by the
     /// content of that buffer, so that it still equals flash.
     #[inline]
-    pub fn rewritten(&mut self, segment: SegmentId, place: Ppa) {
+    pub fn rewritten(&mut self, segment: MapUnit, place: Ppa) {
         if let Some(slot) = self.slot_of[segment.index()].checked_sub(1) {
             self.order[slot].0.rewritten(place);
         }

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use live::{SegmentImage, recycle_segment};
-use units::{Ppa, SEGMENT_ENTRIES, SegmentId, Seq};
+use units::{MapUnit, Ppa, SEGMENT_ENTRIES, Seq};
 
 /// Steps that are kept of small devices, of which tests read older copies. They hardly ever have more.
 pub(super) const MOST_STEPS: usize = 1 << 15;
@@ -114,13 +114,13 @@ impl History {
 
     /// A copy of the unit at `from` with this number is about to be replaced by a newer one.
     #[inline]
-    pub fn moved(&mut self, unit: SegmentId, from: Option<Ppa>, number: Seq) {
+    pub fn moved(&mut self, unit: MapUnit, from: Option<Ppa>, number: Seq) {
         self.push(Step::Moved { unit: unit.0, from: Ppa::pack(from), number: Halves::of(number) });
     }
 
     /// Entry `at` of the newest copy of the unit was `old`, packed, in the copy before.
     #[inline]
-    pub fn changed(&mut self, of: SegmentId, at: u32, was: u32) {
+    pub fn changed(&mut self, of: MapUnit, at: u32, was: u32) {
         let newest = self.noted.wrapping_sub(1) & (self.most - 1);
         if let Some(Step::Changed { unit, first, n, old }) = self.steps.get_mut(newest)
             && *unit == of.0
@@ -136,7 +136,7 @@ impl History {
     /// The same for several entries, in turn. A host's writeback has replaced a few at random, so it matters that the
     /// newest step is looked at once.
     #[inline]
-    pub fn changed_in_turn(&mut self, of: SegmentId, mut changes: impl Iterator<Item = (usize, u32)>) {
+    pub fn changed_in_turn(&mut self, of: MapUnit, mut changes: impl Iterator<Item = (usize, u32)>) {
         let Some((mut first, mut old)) = changes.next() else { return };
         let mut n = 1;
         for (at, was) in changes {
@@ -151,13 +151,13 @@ impl History {
     }
 
     /// The newest copy of the unit has the entries `new`, the copy before had the entries `old`, both packed.
-    pub fn differs(&mut self, of: SegmentId, old: &[u32], new: &[u32]) {
+    pub fn differs(&mut self, of: MapUnit, old: &[u32], new: &[u32]) {
         let entries = old.iter().zip(new).zip(0..);
         entries.filter(|((was, is), _)| was != is).for_each(|((&was, _), at)| self.changed(of, at, was));
     }
 
     /// All entries of a unit, which is a whole segment, were 0 before.
-    pub fn was_unmapped(&mut self, of: SegmentId) {
+    pub fn was_unmapped(&mut self, of: MapUnit) {
         self.push(Step::Changed { unit: of.0, first: 0, n: SEGMENT_ENTRIES as u16, old: 0 });
     }
 
@@ -165,7 +165,7 @@ impl History {
     ///
     /// That takes no comparison, and more memory than [`History::differs`]: it is for devices with so many segments
     /// that comparing them would slow the simulation down.
-    pub fn replaced(&mut self, of: SegmentId, old: Box<SegmentImage>) {
+    pub fn replaced(&mut self, of: MapUnit, old: Box<SegmentImage>) {
         if self.images.len() == MOST_IMAGES
             && let Some(oldest) = self.images.pop_front()
         {
@@ -187,7 +187,7 @@ impl History {
     }
 
     /// Place of the copy before the newest one.
-    pub fn before(&self, of: SegmentId) -> Option<Ppa> {
+    pub fn before(&self, of: MapUnit) -> Option<Ppa> {
         self.newest_first().find_map(|step| match step {
             Step::Moved { unit, from, .. } if unit == of.0 => Some(Ppa::unpack(from)),
             _ => None,
@@ -196,7 +196,7 @@ impl History {
 
     /// The copy of a unit at `place`; `newest` are the entries of its newest copy. `None` if the unit was never there,
     /// or if that copy is forgotten.
-    pub fn copy_at(&self, of: SegmentId, place: Ppa, newest: Vec<u32>) -> Option<OlderCopy> {
+    pub fn copy_at(&self, of: MapUnit, place: Ppa, newest: Vec<u32>) -> Option<OlderCopy> {
         let mut entries = newest;
         for step in self.newest_first() {
             match step {
@@ -226,7 +226,7 @@ impl History {
 mod tests {
     use super::*;
 
-    const UNIT: SegmentId = SegmentId(3);
+    const UNIT: MapUnit = MapUnit(3);
 
     fn entries_at(history: &History, place: u32, newest: &[u32]) -> Option<Vec<u32>> {
         history.copy_at(UNIT, Ppa(place), newest.to_vec()).map(|copy| copy.entries)
@@ -253,7 +253,7 @@ mod tests {
         (0..4).for_each(|at| history.changed(UNIT, at, 0));
         history.moved(UNIT, Some(Ppa(10)), Seq(7));
         history.changed(UNIT, 1, 21);
-        history.moved(SegmentId(4), Some(Ppa(10)), Seq(9));
+        history.moved(MapUnit(4), Some(Ppa(10)), Seq(9));
         history.changed(UNIT, 2, 22);
         history.moved(UNIT, Some(Ppa(11)), Seq(8));
         history.changed(UNIT, 1, 31);
@@ -313,7 +313,7 @@ mod tests {
         let mut history = History::new(1);
         history.moved(UNIT, Some(Ppa(10)), Seq(1));
         history.changed(UNIT, 0, 5);
-        (0..MOST_STEPS as u32 - 1).for_each(|i| history.moved(SegmentId(9), Some(Ppa(i)), Seq(1)));
+        (0..MOST_STEPS as u32 - 1).for_each(|i| history.moved(MapUnit(9), Some(Ppa(i)), Seq(1)));
         assert_eq!(history.newest_first().count(), MOST_STEPS);
         assert_eq!(entries_at(&history, 10, &[6]), None, "its first step is gone");
     }

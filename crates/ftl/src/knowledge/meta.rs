@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use nand::Layout;
-use units::{Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
+use units::{MapUnit, Ppa, Seq, Superblock, UNIT_BYTES};
 
 use crate::knowledge::{Expected, Pages, Programmed, Snapshot};
 use crate::table::directory::{Directory, JOURNAL_PAGES, Piece};
@@ -21,7 +21,7 @@ use crate::table::map_units::{MapUnits, Numbered};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
     /// An L2P segment.
-    Segment(SegmentId),
+    Segment(MapUnit),
     /// A part of the segment bitmap of this data superblock.
     Bitmap(Superblock),
     /// A part of one of the two records.
@@ -280,7 +280,7 @@ impl Meta {
     /// The kind of a piece.
     #[inline]
     pub fn kind(&self, piece: Piece) -> Kind {
-        if piece.0 < self.segments { Kind::Segment(SegmentId(piece.0)) } else { self.own_kind(piece) }
+        if piece.0 < self.segments { Kind::Segment(MapUnit(piece.0)) } else { self.own_kind(piece) }
     }
 
     fn own_kind(&self, piece: Piece) -> Kind {
@@ -309,7 +309,7 @@ impl Meta {
     }
 
     /// The piece that holds a segment.
-    pub fn segment_piece(&self, segment: SegmentId) -> Piece {
+    pub fn segment_piece(&self, segment: MapUnit) -> Piece {
         Piece::of(segment)
     }
 
@@ -328,7 +328,7 @@ impl Meta {
 
     /// A map unit with its place.
     #[inline]
-    pub fn expected(&self, unit: SegmentId) -> Expected {
+    pub fn expected(&self, unit: MapUnit) -> Expected {
         Expected::new(&self.directory, unit)
     }
 
@@ -340,12 +340,12 @@ impl Meta {
 
     /// The number up to which the segment on flash is complete. The directory must have it ([`Numbered::Directory`]).
     #[inline]
-    pub fn segment_seq(&self, segment: SegmentId) -> Seq {
+    pub fn segment_seq(&self, segment: MapUnit) -> Seq {
         self.seq[segment.index()]
     }
 
     /// Raises the number of a segment, if the directory has numbers.
-    pub fn raise_segment_seq(&mut self, segment: SegmentId, seq: Seq) {
+    pub fn raise_segment_seq(&mut self, segment: MapUnit, seq: Seq) {
         if let Some(slot) = self.seq.get_mut(segment.index()) {
             *slot = (*slot).max(seq);
         }
@@ -354,7 +354,7 @@ impl Meta {
     /// A segment has been programmed. It is complete up to `seq`.
     pub fn segment_written(&mut self, programmed: &Programmed, seq: Seq) {
         self.pages.set_seq(programmed, seq);
-        self.raise_segment_seq(SegmentId(programmed.piece().0), seq);
+        self.raise_segment_seq(MapUnit(programmed.piece().0), seq);
     }
 
     /// Opens the next superblock if none is open. True if it did; then the caller has to write a snapshot first.

@@ -29,7 +29,7 @@ fn large() -> Meta {
 #[test]
 fn every_piece_has_one_number_and_every_number_one_piece() {
     let meta = large();
-    let mut kinds: Vec<Kind> = (0..62_500).map(|unit| Kind::Segment(SegmentId(unit))).collect();
+    let mut kinds: Vec<Kind> = (0..62_500).map(|unit| Kind::Segment(MapUnit(unit))).collect();
     kinds.extend((0..20_000).flat_map(|sb| [Kind::Bitmap(Superblock(sb)); 2]));
     kinds.extend([0, 0, 1, 1].map(Kind::Record));
     kinds.extend((0..32).map(Kind::Journal));
@@ -192,7 +192,7 @@ fn a_restored_directory_counts_what_is_valid() {
     let (used, free) = (vec![Superblock(64), Superblock(65)], (66..70).map(Superblock).collect());
     meta.restore(Rebuilt { place, free, used, stamp: 40 }, vec![Seq(3); 64]);
     assert_eq!((meta.next_stamp(), meta.free(), meta.is_open()), (41, 4, false));
-    assert_eq!(meta.segment_seq(SegmentId(5)), Seq(3));
+    assert_eq!(meta.segment_seq(MapUnit(5)), Seq(3));
     assert_eq!(meta.take_victim(), Some((Superblock(64), vec![])));
     assert_eq!(meta.take_victim(), Some((Superblock(65), vec![(Ppa(65 * 1024 + 7), Piece(5))])));
 }

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use live::{SegmentImage, SegmentState, copy_segment, recycle_segment};
-use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
+use units::{Lpa, MapUnit, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
 use super::history::{Halves, History, OlderCopy};
 use super::images::Images;
@@ -86,14 +86,14 @@ impl Pages {
 
     /// The content of a map unit at a place; all entries are unmapped at no place.
     #[inline(always)] // See `MapView::entry`.
-    pub(super) fn view_at(&self, unit: SegmentId, place: Option<Ppa>) -> MapView<'_> {
+    pub(super) fn view_at(&self, unit: MapUnit, place: Option<Ppa>) -> MapView<'_> {
         let newest = Ppa::pack(place) == self.newest[unit.index()].at;
         MapView { pages: self, unit, older: if newest { None } else { Some(self.older(unit, place)) } }
     }
 
     /// A copy that is not the newest one of its unit.
     #[cold]
-    fn older(&self, unit: SegmentId, place: Option<Ppa>) -> Box<OlderCopy> {
+    fn older(&self, unit: MapUnit, place: Option<Ppa>) -> Box<OlderCopy> {
         let range = self.units.range(unit);
         let Some(place) = place else { return Box::new(OlderCopy { entries: vec![0; range.len()], number: Seq(0) }) };
         let copy = self.history.copy_at(unit, place, self.entries(range));
@@ -127,8 +127,8 @@ impl Pages {
     /// A map unit has been programmed, with the content that a unit (itself) had at a place when it was read there.
     /// Changes of it follow.
     #[inline]
-    pub fn taken_over(&mut self, programmed: &Programmed, (read, from): (SegmentId, Option<Ppa>)) {
-        let unit = SegmentId(programmed.piece().0);
+    pub fn taken_over(&mut self, programmed: &Programmed, (read, from): (MapUnit, Option<Ppa>)) {
+        let unit = MapUnit(programmed.piece().0);
         let before = self.newest[unit.index()];
         let other = (read != unit || before.at != Ppa::pack(from)).then(|| {
             let view = self.view_at(read, from);
@@ -144,7 +144,7 @@ impl Pages {
     }
 
     /// Sabotage: the place of the copy before the newest one of a map unit, if it had one.
-    pub fn before(&self, unit: SegmentId) -> Option<Ppa> {
+    pub fn before(&self, unit: MapUnit) -> Option<Ppa> {
         self.history.before(unit)
     }
 
@@ -153,14 +153,14 @@ impl Pages {
     pub fn set_seq(&mut self, programmed: &Programmed, seq: Seq) {
         let unit = programmed.piece().0 as usize;
         if !self.is_newest(programmed) {
-            self.taken_over(programmed, (SegmentId(programmed.piece().0), Ppa::unpack(self.newest[unit].at)));
+            self.taken_over(programmed, (MapUnit(programmed.piece().0), Ppa::unpack(self.newest[unit].at)));
         }
         self.newest[unit].number = Halves::of(seq);
     }
 
     /// A map unit with these entries, packed, has been programmed after a newer copy of it.
     pub fn set_older(&mut self, programmed: &Programmed, seq: Seq, packed: &[u32]) {
-        let unit = SegmentId(programmed.piece().0);
+        let unit = MapUnit(programmed.piece().0);
         let (newest, entries) = (self.newest[unit.index()], self.entries(self.units.range(unit)));
         self.set_seq(programmed, seq);
         self.replace(unit, packed);
@@ -170,7 +170,7 @@ impl Pages {
     }
 
     #[inline]
-    fn check(&self, programmed: &Programmed, unit: SegmentId) {
+    fn check(&self, programmed: &Programmed, unit: MapUnit) {
         let right = programmed.piece() == Piece::of(unit) && self.is_newest(programmed);
         assert!(right, "{programmed:?} does not change the newest copy of {unit}");
     }
@@ -194,9 +194,9 @@ impl Pages {
 
     /// Prefetches what [`Pages::set_unit_state`] and [`Pages::set_seq`] look at.
     #[inline]
-    pub fn prefetch(&self, unit: SegmentId) {
+    pub fn prefetch(&self, unit: MapUnit) {
         table::prefetch(&self.newest[unit.index()]);
-        let segment = Lpa(self.units.range(unit).start).segment();
+        let segment = self.units.segment_of(unit);
         self.images.prefetch(segment);
         if let Some(state) = self.states.get(segment.index()) {
             table::prefetch(state);
@@ -205,49 +205,49 @@ impl Pages {
 
     /// Sets all entries of a map unit that has been programmed.
     pub fn set_unit(&mut self, programmed: &Programmed, packed: &[u32]) {
-        let unit = SegmentId(programmed.piece().0);
+        let unit = MapUnit(programmed.piece().0);
         self.check(programmed, unit);
         self.replace(unit, packed);
     }
 
     /// Sets the content of a map unit that is a whole segment from a host, and has been programmed.
     pub fn set_unit_state(&mut self, programmed: &Programmed, state: SegmentState) {
-        let unit = SegmentId(programmed.piece().0);
+        let unit = MapUnit(programmed.piece().0);
         self.check(programmed, unit);
-        let segment = Lpa(self.units.range(unit).start).segment();
-        self.replace_by(segment, state);
+        self.replace_by(unit, state);
     }
 
     /// Replaces a whole segment by a state that a host has sent, and notes what it was.
-    fn replace_by(&mut self, segment: SegmentId, state: SegmentState) {
+    fn replace_by(&mut self, unit: MapUnit, state: SegmentState) {
+        let segment = self.units.segment_of(unit);
         if self.states.is_empty() {
             self.states.resize_with(self.images.segments(), || None);
         }
         match (self.images.take(segment), self.states[segment.index()].take()) {
-            (Some(image), _) => self.note_replaced(segment, image, &state),
+            (Some(image), _) => self.note_replaced(unit, image, &state),
             (None, Some(old)) => {
                 if let Some(replaced) = old.replaced_until(&state) {
-                    self.history.changed_in_turn(segment, replaced);
+                    self.history.changed_in_turn(unit, replaced);
                 } else {
-                    self.note_replaced(segment, old.into_image(), &state);
+                    self.note_replaced(unit, old.into_image(), &state);
                 }
             }
-            (None, None) => self.history.was_unmapped(segment),
+            (None, None) => self.history.was_unmapped(unit),
         }
         self.states[segment.index()] = Some(state);
     }
 
-    fn note_replaced(&mut self, segment: SegmentId, old: Box<SegmentImage>, new: &SegmentState) {
+    fn note_replaced(&mut self, unit: MapUnit, old: Box<SegmentImage>, new: &SegmentState) {
         if self.history.compares() {
-            self.history.differs(segment, &old[..], &new.image()[..]);
+            self.history.differs(unit, &old[..], &new.image()[..]);
             recycle_segment(old);
         } else {
-            self.history.replaced(segment, old);
+            self.history.replaced(unit, old);
         }
     }
 
     /// Replaces the entries of a map unit, and notes what they were.
-    fn replace(&mut self, unit: SegmentId, packed: &[u32]) {
+    fn replace(&mut self, unit: MapUnit, packed: &[u32]) {
         let range = self.units.range(unit);
         let old = self.entries(range.clone());
         self.history.differs(unit, &old, packed);
@@ -471,7 +471,7 @@ impl Pages {
 #[derive(Debug)]
 pub struct MapView<'a> {
     pages: &'a Pages,
-    unit: SegmentId,
+    unit: MapUnit,
     /// The copy, if it is not the newest one on flash.
     older: Option<Box<OlderCopy>>,
 }
@@ -508,7 +508,7 @@ impl MapView<'_> {
     pub fn image(&self) -> Box<SegmentImage> {
         assert!(self.pages.units.is_plain(), "{} is no segment", self.unit);
         match &self.older {
-            None => self.pages.segment(self.unit),
+            None => self.pages.segment(self.pages.units.segment_of(self.unit)),
             Some(older) => {
                 let mut image = copy_segment(&[0; SEGMENT_ENTRIES as usize]);
                 image[..older.entries.len()].copy_from_slice(&older.entries);

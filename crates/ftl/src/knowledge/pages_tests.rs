@@ -5,7 +5,7 @@ use crate::knowledge::Round;
 use crate::table::directory::{Directory, Piece};
 use crate::table::map_units::MapShape;
 
-const UNIT: SegmentId = SegmentId(1);
+const UNIT: MapUnit = MapUnit(1);
 
 fn pages() -> Pages {
     Pages::new(MapUnits::new(4096, MapShape::SEGMENT))
@@ -24,7 +24,7 @@ fn read(pages: &Pages, place: u32) -> (u32, Seq) {
 /// Programs the unit with this entry at position 7.
 fn program(pages: &mut Pages, place: u32, packed: u32, seq: u64) {
     pages.set_seq(&at(place), Seq(seq));
-    pages.set_entry(&at(place), UNIT.first_lpa().offset(7), Ppa::unpack(packed));
+    pages.set_entry(&at(place), Lpa(1031), Ppa::unpack(packed));
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn entries_are_replaced_across_segments_and_nowhere_else() {
     assert_eq!((pages.entry(Lpa(899)), pages.entry(Lpa(2400))), (None, None));
     pages.set_entries(1024..1280, &[7; 256]);
     assert_eq!(pages.entries(1023..1281), [&[124][..], &[7; 256], &[381]].concat());
-    pages.replace_by(SegmentId(1), SegmentState::of(&[8; 1024]));
+    pages.replace_by(MapUnit(4), SegmentState::of(&[8; 1024]));
     assert_eq!(pages.entries(1023..2049), [&[124][..], &[8; 1024], &[1149]].concat());
 }
 
@@ -52,11 +52,11 @@ fn a_read_shows_what_was_programmed_at_its_place() {
     program(&mut pages, 5, 500, 9);
     let all = [1, 2, 3, 4, 5].map(|place| read(&pages, place));
     assert_eq!(all, [(100, Seq(5)), (200, Seq(6)), (300, Seq(7)), (400, Seq(8)), (500, Seq(9))]);
-    assert_eq!(pages.view_at(UNIT, None).entry(UNIT.first_lpa().offset(7)), None, "it was never at no place");
+    assert_eq!(pages.view_at(UNIT, None).entry(Lpa(1031)), None, "it was never at no place");
 }
 
 #[test]
-#[should_panic = "segment 1 was never programmed at PPA 9"]
+#[should_panic = "map unit 1 was never programmed at PPA 9"]
 fn a_place_where_the_unit_was_never_programmed_shows_nothing() {
     let mut pages = pages();
     program(&mut pages, 1, 100, 5);
@@ -79,20 +79,20 @@ fn a_copy_programmed_late_is_no_newer_than_it_is() {
     program(&mut pages, 3, 300, 7);
     pages.set_older(&at(2), Seq(6), &[200; 1024]);
     assert_eq!([1, 2, 3].map(|place| read(&pages, place)), [(100, Seq(5)), (200, Seq(6)), (300, Seq(7))]);
-    assert_eq!(pages.inspect(UNIT.first_lpa().offset(7)), (Ppa::unpack(300), Seq(7)), "the newest copy");
+    assert_eq!(pages.inspect(Lpa(1031)), (Ppa::unpack(300), Seq(7)), "the newest copy");
 }
 
 #[test]
-#[should_panic = "does not change the newest copy of segment 1"]
+#[should_panic = "does not change the newest copy of map unit 1"]
 fn a_copy_that_is_not_the_newest_is_not_changed() {
     let mut pages = pages();
     program(&mut pages, 1, 100, 5);
     program(&mut pages, 2, 200, 6);
-    pages.set_entry(&at(1), UNIT.first_lpa(), None);
+    pages.set_entry(&at(1), Lpa(1024), None);
 }
 
 #[test]
-#[should_panic = "does not change the newest copy of segment 2"]
+#[should_panic = "does not change the newest copy of map unit 2"]
 fn a_program_changes_only_its_own_unit() {
     let mut pages = pages();
     program(&mut pages, 1, 100, 5);
@@ -173,7 +173,7 @@ fn a_view_tells_whether_it_is_of_the_newest_copy() {
     program(&mut pages, 2, 200, 6);
     let is_newest = |place: Option<u32>| pages.view_at(UNIT, place.map(Ppa)).is_newest();
     assert_eq!([Some(2), Some(1), None].map(is_newest), [true, false, false]);
-    assert!(pages.view_at(SegmentId(0), None).is_newest(), "it was never written");
+    assert!(pages.view_at(MapUnit(0), None).is_newest(), "it was never written");
 }
 
 #[test]
@@ -183,12 +183,12 @@ fn a_round_shows_the_copies_that_it_has_read() {
         program(&mut pages, 1, 100, 5);
         let directory = Directory::restored(vec![0, Ppa::pack(Some(Ppa(1))), 0, 0]);
         let mut round = Round::default();
-        with_unwritten.then(|| round.add(&directory, SegmentId(0)));
+        with_unwritten.then(|| round.add(&directory, MapUnit(0)));
         round.add(&directory, UNIT);
         round.arrive_with(&PiecesRead::in_test(&[(Ppa(1), UNIT.0)]), 1, &pages);
         let looked_up = |pages: &Pages| {
             let mut found = Vec::new();
-            let addresses = [7, 8].map(|at| UNIT.first_lpa().offset(at));
+            let addresses = [7, 8].map(|at| Lpa(1024 + at));
             round.look_up(pages, MapUnits::new(4096, MapShape::SEGMENT), addresses.into_iter(), &mut found);
             found
         };
@@ -201,7 +201,7 @@ fn a_round_shows_the_copies_that_it_has_read() {
 #[test]
 fn a_unit_takes_over_what_its_neighbour_in_a_flash_unit_holds() {
     let mut pages = Pages::new(MapUnits::new(4096, MapShape::part_of_segment(1024)));
-    let (unit, neighbour, shared) = (SegmentId(2), SegmentId(3), Ppa(1));
+    let (unit, neighbour, shared) = (MapUnit(2), MapUnit(3), Ppa(1));
     for (of, packed, seq) in [(unit, 20, 5), (neighbour, 30, 6)] {
         let programmed = Programmed::in_test(Piece::of(of), shared);
         pages.set_seq(&programmed, Seq(seq));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use nand::{Completed, Nand, Spare, Work};
-use units::{Ppa, SegmentId};
+use units::{MapUnit, Ppa};
 
 use super::pages::Pages;
 use crate::table::directory::{Directory, Piece};
@@ -69,7 +69,7 @@ fn check(pages: &Pages, piece: Piece, place: Ppa, mark: Option<u32>) {
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(PartialEq, Eq, Debug)]
 pub struct Loaded {
-    unit: SegmentId,
+    unit: MapUnit,
     /// Packed; 0 = never written.
     place: u32,
 }
@@ -82,12 +82,12 @@ impl Loaded {
     /// A proof without read for the copy that the directory names, for the segment cache and [`Truth`](super::Truth).
     /// The caller documents why it is right.
     #[inline]
-    pub(super) fn by_argument(directory: &Directory, unit: SegmentId) -> Loaded {
+    pub(super) fn by_argument(directory: &Directory, unit: MapUnit) -> Loaded {
         Expected::new(directory, unit).claim()
     }
 
     /// The value of a place in the segment cache that holds nothing.
-    pub(super) const NOTHING: Loaded = Loaded { unit: SegmentId(0), place: 0 };
+    pub(super) const NOTHING: Loaded = Loaded { unit: MapUnit(0), place: 0 };
 
     /// The same proof once more: the content is copied to another buffer.
     #[inline]
@@ -102,13 +102,13 @@ impl Loaded {
 
     /// A proof without read, for tests of code that uses loaded units.
     #[cfg(any(test, feature = "testing"))]
-    pub fn assumed(unit: SegmentId) -> Loaded {
+    pub fn assumed(unit: MapUnit) -> Loaded {
         Loaded { unit, place: Ppa::pack(Some(Loaded::ASSUMED_PLACE)) }
     }
 
     /// The map unit.
     #[inline]
-    pub fn unit(&self) -> SegmentId {
+    pub fn unit(&self) -> MapUnit {
         self.unit
     }
 
@@ -123,7 +123,7 @@ impl Loaded {
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(PartialEq, Eq, Debug)]
 pub struct Expected {
-    unit: SegmentId,
+    unit: MapUnit,
     /// Packed; 0 = never written.
     place: u32,
 }
@@ -131,13 +131,13 @@ pub struct Expected {
 impl Expected {
     /// Looks the unit up in the directory.
     #[inline]
-    pub fn new(directory: &Directory, unit: SegmentId) -> Expected {
+    pub fn new(directory: &Directory, unit: MapUnit) -> Expected {
         Expected { unit, place: Ppa::pack(directory.place(Piece::of(unit))) }
     }
 
     /// The map unit.
     #[inline]
-    pub fn unit(&self) -> SegmentId {
+    pub fn unit(&self) -> MapUnit {
         self.unit
     }
 
@@ -283,7 +283,7 @@ impl LoadedSet {
 
     /// The proof for a unit, if the load has read it.
     #[inline]
-    pub fn get(&self, unit: SegmentId) -> Option<&Loaded> {
+    pub fn get(&self, unit: MapUnit) -> Option<&Loaded> {
         self.iter().find(|loaded| loaded.unit == unit)
     }
 }

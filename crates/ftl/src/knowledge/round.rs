@@ -1,6 +1,6 @@
 //! Map units that a job works on together.
 
-use units::{Lpa, Ppa, SegmentId};
+use units::{Lpa, MapUnit, Ppa};
 
 use super::pages::Pages;
 use super::proof::{Expected, JobRead, JobReads, Loaded, PiecesRead};
@@ -26,7 +26,7 @@ enum Content {
     /// In a buffer of the job.
     Loaded(Loaded),
     /// In a cache that belongs to the scheme.
-    SchemeCache(SegmentId),
+    SchemeCache(MapUnit),
 }
 
 /// Map units that a job brings to SRAM together, in the order in which they were added.
@@ -58,12 +58,12 @@ impl Round {
     }
 
     /// Adds a unit that the scheme has in its own cache. The round has no proof for it.
-    pub fn add_in_scheme_cache(&mut self, unit: SegmentId) {
+    pub fn add_in_scheme_cache(&mut self, unit: MapUnit) {
         self.units.push(Content::SchemeCache(unit));
     }
 
     /// Adds a unit at its place in the directory. Gives that place if the unit has to be read.
-    pub fn add(&mut self, directory: &Directory, unit: SegmentId) -> Option<Ppa> {
+    pub fn add(&mut self, directory: &Directory, unit: MapUnit) -> Option<Ppa> {
         let expected = Expected::new(directory, unit);
         let place = expected.place();
         self.units.push(match expected.unwritten() {
@@ -160,7 +160,7 @@ impl Round {
     }
 
     /// All units, in order.
-    pub fn units(&self) -> impl Iterator<Item = SegmentId> {
+    pub fn units(&self) -> impl Iterator<Item = MapUnit> {
         self.units.iter().map(|content| match content {
             Content::Missing(expected, _) => expected.unit(),
             Content::Loaded(loaded) => loaded.unit(),
@@ -186,7 +186,7 @@ impl Round {
     /// # Panics
     /// If the unit is not in a buffer of the job.
     #[inline]
-    pub fn from(&self, at: &mut usize, unit: SegmentId) -> &Loaded {
+    pub fn from(&self, at: &mut usize, unit: MapUnit) -> &Loaded {
         loop {
             match self.units.get(*at) {
                 Some(Content::Loaded(loaded)) if loaded.unit() == unit => return loaded,
@@ -224,7 +224,7 @@ impl Round {
 
     /// The proof for a unit, if it is in a buffer of the job. Moves `at` there. Units must be in ascending order, and
     /// asked for in ascending order.
-    pub fn seek(&self, at: &mut usize, unit: SegmentId) -> Option<&Loaded> {
+    pub fn seek(&self, at: &mut usize, unit: MapUnit) -> Option<&Loaded> {
         loop {
             match self.units.get(*at)? {
                 Content::Loaded(loaded) if loaded.unit() < unit => *at += 1,
@@ -235,7 +235,7 @@ impl Round {
     }
 
     /// The proof for a unit, if it is in a buffer of the job.
-    pub fn find(&self, unit: SegmentId) -> Option<&Loaded> {
+    pub fn find(&self, unit: MapUnit) -> Option<&Loaded> {
         self.loaded().find(|loaded| loaded.unit() == unit)
     }
 }

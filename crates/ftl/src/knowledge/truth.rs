@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use nand::{Nand, Sensed, Spare};
-use units::{Lpa, Ppa, SegmentId, Seq, UNIT_BYTES};
+use units::{Lpa, MapUnit, Ppa, Seq, UNIT_BYTES};
 
 use super::pages::Pages;
 use super::proof::Loaded;
@@ -57,7 +57,7 @@ impl<'a> Truth<'a> {
     /// Firmware looks for the superblock in all entries of the map units that the bitmap names. A page in another map
     /// unit is not found. The engine reads the bitmap before it uses the result.
     pub(crate) fn addresses_named(&self, first: Ppa, units: u32, last: &[Seq]) -> Vec<(Lpa, Ppa)> {
-        let covered = |unit: SegmentId| last[unit.index() / (8 * UNIT_BYTES as usize)];
+        let covered = |unit: MapUnit| last[unit.index() / (8 * UNIT_BYTES as usize)];
         let pages = || (0..units).map(|i| first.offset(i)).map(|ppa| (ppa, self.nand.observe(ppa)));
         let mut found = Vec::with_capacity(units as usize);
         let mut all_named = true;
@@ -69,7 +69,7 @@ impl<'a> Truth<'a> {
         }
         if !all_named {
             let unit = |spare: Spare| self.units.of(Lpa(spare.lpa));
-            let named: BTreeSet<SegmentId> = pages()
+            let named: BTreeSet<MapUnit> = pages()
                 .filter_map(|(_, (sensed, seq))| match sensed {
                     Sensed::Unit(spare) if seq <= covered(unit(spare)) => Some(unit(spare)),
                     _ => None,
@@ -109,7 +109,7 @@ impl<'a> Truth<'a> {
     ///
     /// Each unit of the group was read, or was in the segment cache when the command began, and was copied to that
     /// buffer. A map flush that changes the unit later changes it in SRAM.
-    pub(crate) fn in_group_buffer(&self, unit: SegmentId) -> Loaded {
+    pub(crate) fn in_group_buffer(&self, unit: MapUnit) -> Loaded {
         Loaded::by_argument(self.directory, unit)
     }
 
@@ -117,14 +117,14 @@ impl<'a> Truth<'a> {
     /// since, while other parts were read.
     ///
     /// Firmware copies it to the buffer of the command when the command begins.
-    pub(crate) fn copied_for_command(&self, unit: SegmentId) -> Loaded {
+    pub(crate) fn copied_for_command(&self, unit: MapUnit) -> Loaded {
         Loaded::by_argument(self.directory, unit)
     }
 
     /// A map unit in the buffer of a job that has programmed it.
     ///
     /// The buffer holds what the job has programmed, and so what is at the place that the directory names.
-    pub(crate) fn as_on_flash(&self, unit: SegmentId) -> Loaded {
+    pub(crate) fn as_on_flash(&self, unit: MapUnit) -> Loaded {
         Loaded::by_argument(self.directory, unit)
     }
 
@@ -140,7 +140,7 @@ impl<'a> Truth<'a> {
     ///
     /// The number is in the snapshot of the directory, or in the spare area of the map unit. Before it asks, recovery
     /// has read both: the snapshot, and everything that was programmed since.
-    pub(crate) fn number_on_flash(&self, unit: SegmentId, place: Option<Ppa>) -> Seq {
+    pub(crate) fn number_on_flash(&self, unit: MapUnit, place: Option<Ppa>) -> Seq {
         self.pages.view_at(unit, place).seq()
     }
 }

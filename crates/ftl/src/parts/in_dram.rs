@@ -174,7 +174,7 @@ impl<P: DramPolicy> Absorb for InDram<P> {
     }
 
     fn trimmed(&mut self, core: &mut Core, lpa: Lpa, n: u32, _seq: Seq) {
-        self.trims.touch(lpa.segment());
+        self.trims.touch(core.units().of(lpa));
         for lpa in (0..n).map(|i| lpa.offset(i)) {
             if let Some(old) = Ppa::unpack(std::mem::take(&mut self.table.entries[lpa.index()])) {
                 self.page_invalid(core, old);

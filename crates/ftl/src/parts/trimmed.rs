@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use units::{SegmentId, Seq};
+use units::{MapUnit, Seq};
 
 use crate::core::Core;
 use crate::knowledge::ProgrammedSet;
@@ -14,7 +14,7 @@ use crate::sram::pool::Owner;
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub struct TrimmedSegments {
-    touched: BTreeSet<SegmentId>,
+    touched: BTreeSet<MapUnit>,
     /// True if a flush is wanted.
     pub wanted: bool,
     writes: UnitWrites,
@@ -26,7 +26,7 @@ pub struct TrimmedSegments {
 
 impl TrimmedSegments {
     /// A unit of this segment has been trimmed.
-    pub fn touch(&mut self, segment: SegmentId) {
+    pub fn touch(&mut self, segment: MapUnit) {
         self.touched.insert(segment);
     }
 
@@ -73,7 +73,7 @@ impl TrimmedSegments {
         let units = core.units();
         for trim in core.take_restored_trims() {
             let last = units.of(trim.lpa.offset(trim.len - 1));
-            trims.touched.extend((units.of(trim.lpa).0..=last.0).map(SegmentId));
+            trims.touched.extend((units.of(trim.lpa).0..=last.0).map(MapUnit));
         }
         trims
     }

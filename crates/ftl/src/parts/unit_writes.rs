@@ -1,6 +1,6 @@
 //! Writing whole map units in an exclusive job.
 
-use units::{SegmentId, Seq};
+use units::{MapUnit, Seq};
 
 use crate::core::Core;
 use crate::knowledge::ProgrammedSet;
@@ -10,13 +10,13 @@ use crate::table::directory::Piece;
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub struct UnitWrites {
-    images: Vec<(SegmentId, Vec<u32>)>,
+    images: Vec<(MapUnit, Vec<u32>)>,
     seq: Seq,
 }
 
 impl UnitWrites {
     /// Programs map units. They become the content of their pages with [`UnitWrites::finish`].
-    pub fn write(&mut self, core: &mut Core, images: Vec<(SegmentId, Vec<u32>)>, seq: Seq) {
+    pub fn write(&mut self, core: &mut Core, images: Vec<(MapUnit, Vec<u32>)>, seq: Seq) {
         let pieces: Vec<Piece> = images.iter().map(|(segment, _)| Piece::of(*segment)).collect();
         (self.images, self.seq) = (images, seq);
         core.program_map_units(&pieces);

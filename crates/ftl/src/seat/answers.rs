@@ -1,7 +1,7 @@
 //! What the engine tells a scheme, and what the scheme answers.
 
 use ufs::{DataIn, Protocol, Status};
-use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+use units::{Lpa, MapUnit, Ppa, Seq, Superblock};
 
 use crate::core::Core;
 use crate::table::map_units::UnitSet;
@@ -63,7 +63,7 @@ pub enum Resolved {
     /// The unit is not mapped; it reads as zeroes.
     Unmapped,
     /// The map unit that has to be read from flash first.
-    Load(SegmentId),
+    Load(MapUnit),
     /// The mapping cache has no room for the entry. The engine asks again after a map flush.
     NoRoom,
     /// The device has no mapping that is certainly up to date.
@@ -109,7 +109,7 @@ pub enum Admission {
     /// Yes: its entry is in SRAM and stays there until the unit has been committed.
     Ready,
     /// Not before this map unit has been read from flash.
-    Load(SegmentId),
+    Load(MapUnit),
     /// Not before a map flush: the mapping cache has no room for the entry.
     NoRoom,
 }

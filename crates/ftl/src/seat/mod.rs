@@ -52,7 +52,7 @@
 //!
 //! ```
 //! # use ufsim_ftl::seat::{Core, Loaded};
-//! # use units::{Lpa, Ppa, SegmentId};
+//! # use units::{Lpa, Ppa, MapUnit};
 //! fn entry(core: &Core, loaded: &Loaded, lpa: Lpa) -> Option<Ppa> {
 //!     core.view(loaded).entry(lpa)
 //! }
@@ -62,8 +62,8 @@
 //!
 //! ```compile_fail,E0451
 //! # use ufsim_ftl::seat::{Core, Loaded};
-//! # use units::{Lpa, Ppa, SegmentId};
-//! fn entry(core: &Core, unit: SegmentId, lpa: Lpa) -> Option<Ppa> {
+//! # use units::{Lpa, Ppa, MapUnit};
+//! fn entry(core: &Core, unit: MapUnit, lpa: Lpa) -> Option<Ppa> {
 //!     let loaded = Loaded { unit };
 //!     core.view(&loaded).entry(lpa)
 //! }
@@ -74,8 +74,8 @@
 //!
 //! ```
 //! # use ufsim_ftl::seat::Core;
-//! # use units::{Lpa, Ppa, SegmentId};
-//! fn entry(core: &Core, unit: SegmentId, lpa: Lpa) -> Option<Ppa> {
+//! # use units::{Lpa, Ppa, MapUnit};
+//! fn entry(core: &Core, unit: MapUnit, lpa: Lpa) -> Option<Ppa> {
 //!     let loaded = core.unwritten(unit)?;
 //!     core.view(&loaded).entry(lpa)
 //! }
@@ -83,8 +83,8 @@
 //!
 //! ```compile_fail,E0624
 //! # use ufsim_ftl::seat::Core;
-//! # use units::{Lpa, Ppa, SegmentId};
-//! fn entry(core: &Core, unit: SegmentId, lpa: Lpa) -> Option<Ppa> {
+//! # use units::{Lpa, Ppa, MapUnit};
+//! fn entry(core: &Core, unit: MapUnit, lpa: Lpa) -> Option<Ppa> {
 //!     let loaded = core.truth().in_group_buffer(unit);
 //!     core.view(&loaded).entry(lpa)
 //! }

@@ -1,7 +1,7 @@
 //! Translation of addresses.
 
 use ufs::LpaRun;
-use units::{Lpa, Ppa, SegmentId};
+use units::{Lpa, MapUnit, Ppa};
 
 use super::answers::{Admission, HostSays, LoadedFor, Resolved};
 use crate::core::Core;
@@ -43,7 +43,7 @@ pub trait Translate {
     /// The host announces a batch of requests that access these runs of one translation page (MAP+ Sec. V-B). There is
     /// at least one run, and all lie inside the device. Gives the map unit to read for the batch at once, if the scheme
     /// wants one. The scheme need not keep it: each request is resolved as if nothing had been announced.
-    fn batch(&mut self, core: &mut Core, runs: &[LpaRun], write: bool) -> Option<SegmentId> {
+    fn batch(&mut self, core: &mut Core, runs: &[LpaRun], write: bool) -> Option<MapUnit> {
         let _ = (core, runs, write);
         None
     }

@@ -3,7 +3,7 @@
 //! HP-UFS Sec. IV-A: "The SRAM is used as shared memory that is dynamically allocated to the write buffer, L2P segment
 //! buffer, GC buffer and so on." A cached segment is always clean, so any other use may take its buffer.
 
-use units::{Ppa, SegmentId};
+use units::{MapUnit, Ppa};
 
 use crate::config::SramConfig;
 use crate::knowledge::{Loaded, SegmentCache};
@@ -100,23 +100,23 @@ impl Sram {
 
     /// The proof for a cached segment, which becomes the most recently used.
     #[inline]
-    pub fn segment_hit(&mut self, segment: SegmentId) -> Option<&Loaded> {
+    pub fn segment_hit(&mut self, segment: MapUnit) -> Option<&Loaded> {
         self.cache.touch(segment)
     }
 
     /// A copy of a cached segment in another buffer. The cached one becomes the most recently used.
-    pub fn copy_segment(&mut self, segment: SegmentId) -> Option<Loaded> {
+    pub fn copy_segment(&mut self, segment: MapUnit) -> Option<Loaded> {
         self.cache.copy(segment)
     }
 
     /// True if a segment is cached. Does not count as a use.
     #[inline]
-    pub fn holds_segment(&self, segment: SegmentId) -> bool {
+    pub fn holds_segment(&self, segment: MapUnit) -> bool {
         self.cache.holds(segment)
     }
 
     /// The cached segments, most recently used first.
-    pub fn segments(&self) -> impl Iterator<Item = SegmentId> + '_ {
+    pub fn segments(&self) -> impl Iterator<Item = MapUnit> + '_ {
         self.cache.segments()
     }
 
@@ -142,12 +142,12 @@ impl Sram {
 
     /// A segment has been programmed at `place`. If it is cached, the cache takes its new content.
     #[inline]
-    pub fn rewritten(&mut self, segment: SegmentId, place: Ppa) {
+    pub fn rewritten(&mut self, segment: MapUnit, place: Ppa) {
         self.cache.rewritten(segment, place);
     }
 
     /// Removes a segment from the cache; the caller is about to change it.
-    pub fn take_segment(&mut self, segment: SegmentId) -> Option<Loaded> {
+    pub fn take_segment(&mut self, segment: MapUnit) -> Option<Loaded> {
         self.cache.remove(segment)
     }
 
@@ -164,7 +164,7 @@ mod tests {
 
     impl Sram {
         /// Uses a segment if it is in the cache.
-        fn is_hit(&mut self, segment: SegmentId) -> bool {
+        fn is_hit(&mut self, segment: MapUnit) -> bool {
             self.segment_hit(segment).is_some()
         }
     }
@@ -184,12 +184,12 @@ mod tests {
     fn segments_give_way_in_order_of_use() {
         let mut s = sram(6, 4);
         for id in 0..4 {
-            s.keep_segment(&Loaded::assumed(SegmentId(id)));
+            s.keep_segment(&Loaded::assumed(MapUnit(id)));
         }
-        assert!(s.is_hit(SegmentId(0)));
+        assert!(s.is_hit(MapUnit(0)));
         assert!(s.take(Owner::Write, 4));
-        assert!(!s.is_hit(SegmentId(1)) && !s.is_hit(SegmentId(2)));
-        assert!(s.is_hit(SegmentId(3)) && s.is_hit(SegmentId(0)));
+        assert!(!s.is_hit(MapUnit(1)) && !s.is_hit(MapUnit(2)));
+        assert!(s.is_hit(MapUnit(3)) && s.is_hit(MapUnit(0)));
     }
 
     #[test]
@@ -217,22 +217,22 @@ mod tests {
     fn a_full_cache_replaces_its_oldest_segment() {
         let mut s = sram(10, 2);
         for id in 0..3 {
-            s.keep_segment(&Loaded::assumed(SegmentId(id)));
+            s.keep_segment(&Loaded::assumed(MapUnit(id)));
         }
-        assert!(!s.is_hit(SegmentId(0)));
-        assert!(s.is_hit(SegmentId(1)) && s.is_hit(SegmentId(2)));
+        assert!(!s.is_hit(MapUnit(0)));
+        assert!(s.is_hit(MapUnit(1)) && s.is_hit(MapUnit(2)));
     }
 
     #[test]
     fn small_segments_share_buffers_and_large_pages_take_several() {
-        let held = |s: &mut Sram| (0..30).filter(|&id| s.holds_segment(SegmentId(id))).count();
+        let held = |s: &mut Sram| (0..30).filter(|&id| s.holds_segment(MapUnit(id))).count();
         let mut s = divided(10, 3, MapShape { entries: 256, bytes: 1024, numbered: Numbered::Directory });
-        (0..30).for_each(|id| s.keep_segment(&Loaded::assumed(SegmentId(id))));
+        (0..30).for_each(|id| s.keep_segment(&Loaded::assumed(MapUnit(id))));
         assert_eq!(held(&mut s), 12);
         assert!(s.take(Owner::Map, 8));
         assert_eq!(held(&mut s), 8, "two buffers are left");
         let mut s = divided(10, 9, MapShape { entries: 4096, bytes: 16_384, numbered: Numbered::Directory });
-        (0..30).for_each(|id| s.keep_segment(&Loaded::assumed(SegmentId(id))));
+        (0..30).for_each(|id| s.keep_segment(&Loaded::assumed(MapUnit(id))));
         assert_eq!(held(&mut s), 2);
         assert!(s.take(Owner::Map, 3));
         assert_eq!(held(&mut s), 1);

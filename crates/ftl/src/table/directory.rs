@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use units::{Ppa, SegmentId};
+use units::{MapUnit, Ppa};
 
 /// A piece of metadata, by number: map units, then the bitmaps of data superblocks, then the parts of two records, then
 /// the journal.
@@ -12,7 +12,7 @@ pub struct Piece(pub u32);
 impl Piece {
     /// The piece that holds a map unit.
     #[inline]
-    pub fn of(unit: SegmentId) -> Piece {
+    pub fn of(unit: MapUnit) -> Piece {
         Piece(unit.0)
     }
 }

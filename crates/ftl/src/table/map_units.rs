@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use ufs::QUARTER_ENTRIES;
-use units::{Lpa, SEGMENT_ENTRIES, SegmentId, UNIT_BYTES};
+use units::{Lpa, MapUnit, SEGMENT_ENTRIES, SegmentId, UNIT_BYTES};
 
 /// Smallest map unit: one ECC codeword (MSFTL Sec. 3.1).
 const LEAST_BYTES: u32 = 1024;
@@ -54,7 +54,7 @@ impl MapShape {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct UnitRun {
     /// The first unit.
-    pub first: SegmentId,
+    pub first: MapUnit,
     /// Number of units.
     pub n: u32,
 }
@@ -62,8 +62,8 @@ pub struct UnitRun {
 impl UnitRun {
     /// All units, in order.
     #[inline]
-    pub fn iter(self) -> impl Iterator<Item = SegmentId> {
-        (self.first.0..self.first.0 + self.n).map(SegmentId)
+    pub fn iter(self) -> impl Iterator<Item = MapUnit> {
+        (self.first.0..self.first.0 + self.n).map(MapUnit)
     }
 }
 
@@ -79,12 +79,12 @@ pub struct UnitSet {
 impl UnitSet {
     /// A set of one unit.
     #[inline]
-    pub fn one(unit: SegmentId) -> UnitSet {
+    pub fn one(unit: MapUnit) -> UnitSet {
         UnitSet { first: unit.0, bits: 1 }
     }
 
     /// Adds a unit. It must come after all others.
-    pub fn add(&mut self, unit: SegmentId) {
+    pub fn add(&mut self, unit: MapUnit) {
         if self.bits == 0 {
             *self = UnitSet::one(unit);
         } else {
@@ -105,12 +105,12 @@ impl UnitSet {
 
     /// All units, in order.
     #[inline]
-    pub fn iter(self) -> impl Iterator<Item = SegmentId> {
-        (0..8).filter(move |i| self.bits >> i & 1 != 0).map(move |i| SegmentId(self.first + i))
+    pub fn iter(self) -> impl Iterator<Item = MapUnit> {
+        (0..8).filter(move |i| self.bits >> i & 1 != 0).map(move |i| MapUnit(self.first + i))
     }
 }
 
-/// The division of the mapping table into map units. A [`SegmentId`] is the number of a map unit.
+/// The division of the mapping table into map units. A [`MapUnit`] is the number of a map unit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MapUnits {
     capacity_units: u32,
@@ -208,8 +208,8 @@ impl MapUnits {
 
     /// The map unit of an address.
     #[inline]
-    pub fn of(self, lpa: Lpa) -> SegmentId {
-        SegmentId(lpa.0 >> self.shift)
+    pub fn of(self, lpa: Lpa) -> MapUnit {
+        MapUnit(lpa.0 >> self.shift)
     }
 
     /// The position of an address in its map unit.
@@ -226,8 +226,14 @@ impl MapUnits {
         UnitRun { first: self.of(first), n: left.div_ceil(1 << self.shift) }
     }
 
+    /// The L2P segment of 1024 entries with the first entry of a map unit.
+    #[inline]
+    pub fn segment_of(self, unit: MapUnit) -> SegmentId {
+        Lpa(unit.0 << self.shift).segment()
+    }
+
     /// The quarters of its segment that a map unit holds, as bits.
-    pub fn quarters(self, unit: SegmentId) -> u8 {
+    pub fn quarters(self, unit: MapUnit) -> u8 {
         let first = (unit.0 << self.shift) % SEGMENT_ENTRIES / QUARTER_ENTRIES;
         let n = (self.entries() / QUARTER_ENTRIES).clamp(1, 4);
         ((1 << n) - 1) << first
@@ -235,7 +241,7 @@ impl MapUnits {
 
     /// The addresses of a map unit.
     #[inline]
-    pub fn range(self, unit: SegmentId) -> Range<u32> {
+    pub fn range(self, unit: MapUnit) -> Range<u32> {
         let first = unit.0 << self.shift;
         first..self.capacity_units.min(first.saturating_add(1 << self.shift))
     }
@@ -250,7 +256,7 @@ mod tests {
         for entries in [256, 512, 1024, 2048, 4096] {
             let units = MapUnits::new(2500, MapShape { entries, bytes: 4 * entries, numbered: Numbered::Directory });
             let mut next = 0;
-            for unit in (0..units.count()).map(SegmentId) {
+            for unit in (0..units.count()).map(MapUnit) {
                 let range = units.range(unit);
                 assert_eq!(range.start, next);
                 assert!(range.clone().all(|lpa| units.of(Lpa(lpa)) == unit));
@@ -274,22 +280,22 @@ mod tests {
     fn a_segment_has_parts() {
         let units = |bytes| MapUnits::new(2500, MapShape::part_of_segment(bytes));
         let parts = |bytes, segment| units(bytes).of_segment(SegmentId(segment));
-        assert_eq!(parts(4096, 1), UnitRun { first: SegmentId(1), n: 1 });
-        assert_eq!(parts(2048, 1), UnitRun { first: SegmentId(2), n: 2 });
-        assert_eq!(parts(1024, 1), UnitRun { first: SegmentId(4), n: 4 });
-        assert_eq!(parts(1024, 2), UnitRun { first: SegmentId(8), n: 2 }, "452 entries are left");
-        assert_eq!([4, 5, 6, 7].map(|unit| units(1024).quarters(SegmentId(unit))), [1, 2, 4, 8]);
-        assert_eq!([4, 5].map(|unit| units(2048).quarters(SegmentId(unit))), [0b0011, 0b1100]);
-        assert_eq!(units(4096).quarters(SegmentId(1)), 0b1111);
+        assert_eq!(parts(4096, 1), UnitRun { first: MapUnit(1), n: 1 });
+        assert_eq!(parts(2048, 1), UnitRun { first: MapUnit(2), n: 2 });
+        assert_eq!(parts(1024, 1), UnitRun { first: MapUnit(4), n: 4 });
+        assert_eq!(parts(1024, 2), UnitRun { first: MapUnit(8), n: 2 }, "452 entries are left");
+        assert_eq!([4, 5, 6, 7].map(|unit| units(1024).quarters(MapUnit(unit))), [1, 2, 4, 8]);
+        assert_eq!([4, 5].map(|unit| units(2048).quarters(MapUnit(unit))), [0b0011, 0b1100]);
+        assert_eq!(units(4096).quarters(MapUnit(1)), 0b1111);
     }
 
     #[test]
     fn a_set_names_what_was_added() {
         let mut set = UnitSet::default();
         assert!(set.is_empty());
-        [4, 5, 7].into_iter().for_each(|unit| set.add(SegmentId(unit)));
-        assert!(set.iter().eq([4, 5, 7].map(SegmentId)));
-        assert!(UnitSet::one(SegmentId(9)).iter().eq([SegmentId(9)]));
+        [4, 5, 7].into_iter().for_each(|unit| set.add(MapUnit(unit)));
+        assert!(set.iter().eq([4, 5, 7].map(MapUnit)));
+        assert!(UnitSet::one(MapUnit(9)).iter().eq([MapUnit(9)]));
     }
 
     #[test]

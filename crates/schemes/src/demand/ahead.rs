@@ -1,7 +1,7 @@
 //! What a scheduler may ask and announce: which entries are cached, and which entries requests will need soon (MAP+
 //! Sec. V-A, V-B).
 
-use units::{Lpa, SegmentId};
+use units::{Lpa, MapUnit};
 
 use super::Demand;
 use super::entries::EntryCache;
@@ -12,7 +12,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
     /// The addresses whose entries need no flash read, in order.
     pub(super) fn in_caches<'a>(&'a self, core: &'a Core) -> impl Iterator<Item = Lpa> + 'a {
         let units = core.units();
-        (0..units.count()).map(SegmentId).flat_map(move |unit| {
+        (0..units.count()).map(MapUnit).flat_map(move |unit| {
             let page = if self.ctp.holds(unit) { units.range(unit) } else { 0..0 };
             let entries = (page.is_empty()).then(|| self.cmt.cached_in(unit));
             page.map(Lpa).chain(entries.into_iter().flatten())
@@ -37,7 +37,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
     }
 
     /// The number of entries that will be taken in beside a missed one of this translation page.
-    pub(super) fn expected_with(&self, core: &Core, unit: SegmentId) -> u64 {
+    pub(super) fn expected_with(&self, core: &Core, unit: MapUnit) -> u64 {
         let Some(one_in) = self.own.ahead_one_in() else { return 0 };
         let range = core.units().range(unit);
         let expected = self.expected.range(Lpa(range.start)..Lpa(range.end)).count() as u64;

@@ -10,7 +10,7 @@ use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use lists::Rings;
-use units::{Lpa, Ppa, SegmentId};
+use units::{Lpa, MapUnit, Ppa};
 
 use super::dirty::Dirty;
 use super::entries::EntryCache;
@@ -196,7 +196,7 @@ impl<O: Own + Debug> EntryCache for Cmt<O> {
         self.in_order_of_eviction().find(|entry| entry.pins == 0).map(|entry| Lpa(entry.lpa))
     }
 
-    fn coldest_dirty(&self, look: usize) -> Option<SegmentId> {
+    fn coldest_dirty(&self, look: usize) -> Option<MapUnit> {
         let first_dirty = self.in_order_of_eviction().take(look).find(|entry| entry.dirty);
         first_dirty.map(|entry| self.units.of(Lpa(entry.lpa))).or_else(|| self.dirty.pages().next())
     }
@@ -235,12 +235,12 @@ impl<O: Own + Debug> EntryCache for Cmt<O> {
         (&mut entry.seq, &mut entry.pins)
     }
 
-    fn cached_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
+    fn cached_in(&self, unit: MapUnit) -> impl Iterator<Item = Lpa> {
         let range = if self.cached[unit.index()] > 0 { self.units.range(unit) } else { 0..0 };
         range.map(Lpa).filter(|&lpa| self.is_cached(lpa))
     }
 
-    fn dirty_pages(&self, named: impl Fn(Ppa) -> bool) -> impl Iterator<Item = SegmentId> {
+    fn dirty_pages(&self, named: impl Fn(Ppa) -> bool) -> impl Iterator<Item = MapUnit> {
         // In the order in which they lie in memory: the other two orders would jump.
         let dirty = self.entries.values().filter(|entry| entry.dirty);
         let naming = dirty.filter(move |entry| Ppa::unpack(entry.ppa).is_some_and(&named));

@@ -17,7 +17,7 @@ fn cmt(capacity: u64) -> Cmt {
 }
 
 fn cached(cmt: &Cmt) -> Vec<u32> {
-    (0..8).map(SegmentId).flat_map(|unit| cmt.cached_in(unit)).map(|lpa| lpa.0).collect()
+    (0..8).map(MapUnit).flat_map(|unit| cmt.cached_in(unit)).map(|lpa| lpa.0).collect()
 }
 
 /// Uses an address as a lookup does: a hit touches the entry; a miss drops the victim and inserts the entry.
@@ -100,17 +100,17 @@ fn dirty_entries_are_listed_by_translation_page() {
     for lpa in [511, 3, 700] {
         assert_eq!(cmt.set(Lpa(lpa), Some(Ppa(9))), (Some(Ppa(1)), false));
     }
-    assert_eq!(cmt.dirty_in(SegmentId(0)).collect::<Vec<_>>(), [Lpa(3), Lpa(511)]);
-    assert_eq!(cmt.dirty_in(SegmentId(1)).collect::<Vec<_>>(), [Lpa(700)]);
+    assert_eq!(cmt.dirty_in(MapUnit(0)).collect::<Vec<_>>(), [Lpa(3), Lpa(511)]);
+    assert_eq!(cmt.dirty_in(MapUnit(1)).collect::<Vec<_>>(), [Lpa(700)]);
     assert_eq!(cached(&cmt), [3, 5, 511, 512, 700]);
-    assert_eq!(cmt.coldest_dirty(2), Some(SegmentId(0)), "3 came first");
+    assert_eq!(cmt.coldest_dirty(2), Some(MapUnit(0)), "3 came first");
     cmt.set(Lpa(512), Some(Ppa(8)));
     let of = |place: u32| cmt.dirty_pages(move |ppa| ppa.0 == place).collect::<BTreeSet<_>>();
-    assert_eq!((of(8), of(9), of(1)), ([1].map(SegmentId).into(), [0, 1].map(SegmentId).into(), [].into()));
+    assert_eq!((of(8), of(9), of(1)), ([1].map(MapUnit).into(), [0, 1].map(MapUnit).into(), [].into()));
     cmt.clean(Lpa(3));
     cmt.clean(Lpa(511));
     cmt.clean(Lpa(512));
-    assert!(cmt.dirty().pages().eq([SegmentId(1)]));
+    assert!(cmt.dirty().pages().eq([MapUnit(1)]));
     assert_eq!(cmt.set(Lpa(700), None), (Some(Ppa(9)), true));
 }
 
@@ -121,7 +121,7 @@ fn an_entry_is_listed_however_often_another_comes_and_goes() {
     cmt.insert(Lpa(3), None);
     for _ in 0..0x1_0001 {
         cmt.insert(Lpa(5), None);
-        assert_eq!(cmt.cached_in(SegmentId(0)).next(), Some(Lpa(3)));
+        assert_eq!(cmt.cached_in(MapUnit(0)).next(), Some(Lpa(3)));
         cmt.remove(Lpa(5));
     }
     assert_eq!(cached(&cmt), [3]);

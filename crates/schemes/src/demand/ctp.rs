@@ -5,7 +5,7 @@
 //! that tells whether it begins one. A page that runs would not make smaller takes its 4 KiB. Each has a header.
 
 use lists::Rings;
-use units::{Lpa, Ppa, SegmentId, UNIT_BYTES};
+use units::{Lpa, MapUnit, Ppa, UNIT_BYTES};
 
 use super::page::Page;
 use ftl::seat::{Core, Loaded, MapUnits};
@@ -89,7 +89,7 @@ impl Ctp {
 
     /// True if this translation page is cached.
     #[inline]
-    pub fn holds(&self, unit: SegmentId) -> bool {
+    pub fn holds(&self, unit: MapUnit) -> bool {
         self.slot(unit).is_some()
     }
 
@@ -101,7 +101,7 @@ impl Ctp {
     }
 
     /// Notes a use of a page, for replacement.
-    pub fn touch(&mut self, unit: SegmentId) {
+    pub fn touch(&mut self, unit: MapUnit) {
         if let Some(slot) = self.slot(unit) {
             self.pages.touch(0, slot);
         }
@@ -134,12 +134,12 @@ impl Ctp {
     }
 
     /// The least recently used page.
-    pub fn victim(&self) -> Option<SegmentId> {
+    pub fn victim(&self) -> Option<MapUnit> {
         self.pages.oldest(0).map(|slot| self.pages[slot].unit())
     }
 
     /// Drops a page without changes.
-    pub fn remove(&mut self, unit: SegmentId) {
+    pub fn remove(&mut self, unit: MapUnit) {
         if let Some(slot) = self.slot(unit) {
             self.taken -= self.bytes(slot);
             let changed = self.pages[slot].changed();
@@ -187,25 +187,25 @@ impl Ctp {
     }
 
     /// Number of changed entries of a page.
-    pub fn changes_of(&self, unit: SegmentId) -> u32 {
+    pub fn changes_of(&self, unit: MapUnit) -> u32 {
         self.slot(unit).map_or(0, |slot| self.pages[slot].changed())
     }
 
     /// Changed entries of a page, in order.
-    pub fn changed_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
+    pub fn changed_in(&self, unit: MapUnit) -> impl Iterator<Item = Lpa> {
         let first = self.units.range(unit).start;
         let positions = self.slot(unit).map(|slot| self.pages[slot].changes());
         positions.into_iter().flatten().map(move |at| Lpa(first + at))
     }
 
     /// The least recently used page with changes.
-    pub fn coldest_changed(&self) -> Option<SegmentId> {
+    pub fn coldest_changed(&self) -> Option<MapUnit> {
         let mut pages = self.pages.oldest_first(0).map(|slot| &self.pages[slot]);
         pages.find(|page| page.changed() > 0).map(|page| page.unit())
     }
 
     /// Cached pages, the least recently used one first.
-    pub fn units(&self) -> impl Iterator<Item = SegmentId> {
+    pub fn units(&self) -> impl Iterator<Item = MapUnit> {
         self.pages.oldest_first(0).map(|slot| self.pages[slot].unit())
     }
 
@@ -240,7 +240,7 @@ impl Ctp {
     }
 
     #[inline]
-    fn slot(&self, unit: SegmentId) -> Option<u32> {
+    fn slot(&self, unit: MapUnit) -> Option<u32> {
         self.slot_of.get(unit.index())?.checked_sub(1)
     }
 }

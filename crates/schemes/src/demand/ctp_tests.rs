@@ -17,7 +17,7 @@ fn cache(core: &Core, bytes: u64, compressed: bool) -> Ctp {
 }
 
 fn insert(ctp: &mut Ctp, core: &Core, unit: u32) -> bool {
-    ctp.insert(core, &Loaded::assumed(SegmentId(unit)))
+    ctp.insert(core, &Loaded::assumed(MapUnit(unit)))
 }
 
 #[test]
@@ -25,17 +25,17 @@ fn pages_leave_in_order_of_use_and_changes_are_known() {
     let core = core();
     let mut ctp = cache(&core, 8192, false);
     assert!(insert(&mut ctp, &core, 0) && insert(&mut ctp, &core, 3));
-    ctp.touch(SegmentId(0));
-    assert_eq!((ctp.victim(), ctp.fits(1)), (Some(SegmentId(3)), false));
+    ctp.touch(MapUnit(0));
+    assert_eq!((ctp.victim(), ctp.fits(1)), (Some(MapUnit(3)), false));
     assert!(!ctp.is_changed());
     let lpa = Lpa(3 * ENTRIES + 7);
     assert_eq!(ctp.set(&core, lpa, Some(Ppa(5))), (Some(Ppa(lpa.0)), false));
     assert_eq!(ctp.set(&core, lpa, Some(Ppa(6))), (Some(Ppa(5)), true));
-    assert_eq!((ctp.get(&core, lpa), ctp.coldest_changed()), (Some(Some(Ppa(6))), Some(SegmentId(3))));
+    assert_eq!((ctp.get(&core, lpa), ctp.coldest_changed()), (Some(Some(Ppa(6))), Some(MapUnit(3))));
     assert!(ctp.is_changed());
     assert_eq!((ctp.forget_change(lpa), ctp.forget_change(lpa)), (Some(Some(Ppa(6))), None));
     assert!(!ctp.is_changed(), "one entry has changed, however often");
-    ctp.remove(SegmentId(3));
+    ctp.remove(MapUnit(3));
     assert_eq!((ctp.get(&core, lpa), ctp.fits(1), ctp.fits(2)), (None, true, false));
 }
 
@@ -55,17 +55,17 @@ fn a_compressed_page_takes_what_its_runs_need() {
     ctp.set(&core, Lpa(7), Some(Ppa(7)));
     assert_eq!(ctp.taken, 72 + 16);
     [0, 1, 7].into_iter().for_each(|lpa| _ = ctp.forget_change(Lpa(lpa)));
-    [1, 2].into_iter().for_each(|unit| tear(&mut core, SegmentId(unit)));
+    [1, 2].into_iter().for_each(|unit| tear(&mut core, MapUnit(unit)));
     assert!(insert(&mut ctp, &core, 1));
     assert_eq!(ctp.taken, 72 + 16 + 8 + 4096, "no longer than on flash");
     assert!(!insert(&mut ctp, &core, 2));
-    assert!(!ctp.holds(SegmentId(2)) && !ctp.fits(1) && ctp.may_grow() && !ctp.is_over());
+    assert!(!ctp.holds(MapUnit(2)) && !ctp.fits(1) && ctp.may_grow() && !ctp.is_over());
     assert!(insert(&mut ctp, &core, 3));
     ctp.limit = 4200;
     assert!(ctp.is_over() && !ctp.may_grow());
     ctp.set(&core, Lpa(0), None);
     ctp.shrink();
-    assert_eq!(ctp.units().collect::<Vec<_>>(), [0, 3].map(SegmentId), "page 0 has changed");
+    assert_eq!(ctp.units().collect::<Vec<_>>(), [0, 3].map(MapUnit), "page 0 has changed");
     assert_eq!(ctp.taken, 72 + 16 + 72 + 8);
 }
 
@@ -138,7 +138,7 @@ proptest! {
             1..120,
         ),
     ) {
-        let unit = SegmentId(2);
+        let unit = MapUnit(2);
         let mut core = core();
         if torn {
             tear(&mut core, unit);

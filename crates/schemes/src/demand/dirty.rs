@@ -1,6 +1,6 @@
 //! Which cached entries differ from flash, by translation page.
 
-use units::{Lpa, SegmentId};
+use units::{Lpa, MapUnit};
 
 use super::bits::Bits;
 use ftl::seat::MapUnits;
@@ -63,12 +63,12 @@ impl Dirty {
 
     /// Number of dirty entries of a translation page.
     #[inline]
-    pub fn count(&self, unit: SegmentId) -> u32 {
+    pub fn count(&self, unit: MapUnit) -> u32 {
         self.counts[unit.index()].into()
     }
 
     /// The addresses of a translation page whose entries are dirty, in order.
-    pub fn within(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
+    pub fn within(&self, unit: MapUnit) -> impl Iterator<Item = Lpa> {
         self.lpas.within(if self.count(unit) > 0 { self.units.range(unit) } else { 0..0 }).map(Lpa)
     }
 
@@ -79,7 +79,7 @@ impl Dirty {
     }
 
     /// Translation pages with dirty entries, in order.
-    pub fn pages(&self) -> impl Iterator<Item = SegmentId> {
-        self.pages.within(if self.is_empty() { 0..0 } else { 0..self.units.count() }).map(SegmentId)
+    pub fn pages(&self) -> impl Iterator<Item = MapUnit> {
+        self.pages.within(if self.is_empty() { 0..0 } else { 0..self.units.count() }).map(MapUnit)
     }
 }

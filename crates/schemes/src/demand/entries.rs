@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 use ufs::LpaRun;
-use units::{Lpa, Ppa, SegmentId};
+use units::{Lpa, MapUnit, Ppa};
 
 use super::dirty::Dirty;
 use super::settings::Own;
@@ -53,7 +53,7 @@ pub trait EntryCache: Debug {
 
     /// The translation page to write first: the coldest with dirty entries, as far as the first `look` in the order of
     /// eviction tell, else any with dirty entries.
-    fn coldest_dirty(&self, look: usize) -> Option<SegmentId>;
+    fn coldest_dirty(&self, look: usize) -> Option<MapUnit>;
 
     /// Changes a cached entry. Gives its value before, and whether it was dirty.
     fn set(&mut self, lpa: Lpa, ppa: Option<Ppa>) -> (Option<Ppa>, bool);
@@ -95,16 +95,16 @@ pub trait EntryCache: Debug {
     }
 
     /// The addresses of a translation page whose entries are cached, in order.
-    fn cached_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa>;
+    fn cached_in(&self, unit: MapUnit) -> impl Iterator<Item = Lpa>;
 
     /// The addresses of a translation page whose entries are cached and dirty, in order.
-    fn dirty_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
+    fn dirty_in(&self, unit: MapUnit) -> impl Iterator<Item = Lpa> {
         self.dirty().within(unit)
     }
 
     /// The translation pages of the dirty entries whose place is one that `named` holds for, in no order, and some of
     /// them several times.
-    fn dirty_pages(&self, named: impl Fn(Ppa) -> bool) -> impl Iterator<Item = SegmentId>;
+    fn dirty_pages(&self, named: impl Fn(Ppa) -> bool) -> impl Iterator<Item = MapUnit>;
 
     /// The next lookups are those of this part of a request, in order.
     fn request(&mut self, rest: LpaRun) {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+use units::{Lpa, MapUnit, Ppa, Seq, Superblock};
 
 use super::Demand;
 use super::entries::EntryCache;
@@ -23,7 +23,7 @@ const LOOK_AHEAD: usize = 4096;
 #[derive(Debug, Default)]
 pub struct Wanted {
     /// This page has to be written before the caches have room.
-    pub evict: Option<SegmentId>,
+    pub evict: Option<MapUnit>,
     /// The log has to be emptied.
     pub log: bool,
     /// The journal of trims has to be emptied.
@@ -39,10 +39,10 @@ pub struct Wanted {
 #[derive(Debug, Default)]
 pub struct FlushState {
     phase: Phase,
-    todo: VecDeque<SegmentId>,
+    todo: VecDeque<MapUnit>,
     round: Round,
     /// Changes in the pages of the round.
-    content: Vec<(SegmentId, Lpa, Option<Ppa>)>,
+    content: Vec<(MapUnit, Lpa, Option<Ppa>)>,
     /// The last change that the flush covers.
     seq: Seq,
     idle: bool,
@@ -55,7 +55,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> InRounds for Demand<C, TWO_LEVELS> {
 
     fn begin(&mut self, core: &mut Core) {
         let wanted = std::mem::take(&mut self.wanted);
-        let mut pages: BTreeSet<SegmentId> = BTreeSet::new();
+        let mut pages: BTreeSet<MapUnit> = BTreeSet::new();
         let units = core.units();
         if wanted.log || wanted.blocks || self.log_is_crowded(core) {
             pages.extend(live(core, 0..u32::MAX).map(|lpa| units.of(lpa)));
@@ -107,7 +107,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> InRounds for Demand<C, TWO_LEVELS> {
 
 impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
     /// Adds the pages that have to be written before recovery can skip the oldest full superblock.
-    fn pages_of_oldest_block(&self, core: &Core, pages: &mut BTreeSet<SegmentId>) {
+    fn pages_of_oldest_block(&self, core: &Core, pages: &mut BTreeSet<MapUnit>) {
         let full = |sb: &Superblock| core.blocks().state(*sb) == State::Closed && self.changed_in[sb.index()] > 0;
         let closed = (0..core.blocks().count()).map(Superblock).filter(full);
         let Some(oldest) = closed.min_by_key(|&sb| (core.blocks().last_seq(sb), sb)) else { return };

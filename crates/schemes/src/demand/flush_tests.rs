@@ -15,8 +15,8 @@ fn dftl(core: &Core) -> Dftl {
 fn a_flush_with_a_reason_is_no_idle_flush() {
     let reasons: [(Wanted, bool, &[u32]); 4] = [
         (Wanted { idle: true, ..Wanted::default() }, true, &[1]),
-        (Wanted { idle: true, evict: Some(SegmentId(3)), ..Wanted::default() }, false, &[3]),
-        (Wanted { evict: Some(SegmentId(3)), ..Wanted::default() }, false, &[3]),
+        (Wanted { idle: true, evict: Some(MapUnit(3)), ..Wanted::default() }, false, &[3]),
+        (Wanted { evict: Some(MapUnit(3)), ..Wanted::default() }, false, &[3]),
         (Wanted { trims: true, ..Wanted::default() }, false, &[]),
     ];
     for (wanted, idle, pages) in reasons {
@@ -37,7 +37,7 @@ fn a_flush_with_a_reason_is_no_idle_flush() {
 fn a_flush_without_a_buffer_is_a_mistake_of_the_firmware() {
     let mut core = core();
     let mut map = dftl(&core);
-    map.flush.todo = [SegmentId(1)].into();
+    map.flush.todo = [MapUnit(1)].into();
     let all = core.buffers_available(Owner::Map);
     assert!(core.take_buffers(Owner::Map, all));
     map.read_round(&mut core);
@@ -49,7 +49,7 @@ fn changes_in_either_cache_are_written_in_idle_time() {
     let mut map = Cdftl::with_cache(&core, small::params().get::<crate::Dftl>(), 8 * 1024);
     let wait = Some(units::Nanos(7));
     map.background = wait;
-    map.ctp.insert(&core, &Loaded::assumed(SegmentId(2)));
+    map.ctp.insert(&core, &Loaded::assumed(MapUnit(2)));
     map.cmt.insert(Lpa(5), None);
     assert_eq!(map.idle_flush_after(), None);
     map.ctp.set(&core, Lpa(1030), Some(Ppa(5)));
@@ -67,11 +67,11 @@ fn a_power_cut_leaves_the_pages_whose_programs_survived() {
         let mut core = core();
         let mut map = dftl(&core);
         let mut round = Round::default();
-        for unit in [1, 2].map(SegmentId) {
+        for unit in [1, 2].map(MapUnit) {
             round.add(core.meta().directory(), unit);
         }
         let content = [(1, 600, Some(Ppa(9))), (1, 601, None), (2, 1100, Some(Ppa(10)))];
-        let content = content.map(|(unit, lpa, ppa)| (SegmentId(unit), Lpa(lpa), ppa)).into();
+        let content = content.map(|(unit, lpa, ppa)| (MapUnit(unit), Lpa(lpa), ppa)).into();
         map.flush = FlushState { phase, round, content, seq: Seq(40), ..FlushState::default() };
         let mut survived = ProgrammedSet::default();
         survived.add(Programmed::in_test(Piece(1), Ppa(3)));

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+use units::{Lpa, MapUnit, Ppa, Seq, Superblock};
 
 use super::Demand;
 use super::entries::EntryCache;
@@ -168,7 +168,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
 }
 
 /// The addresses of a translation page with a change in the log.
-pub(super) fn logged_in(core: &Core, unit: SegmentId) -> Vec<Lpa> {
+pub(super) fn logged_in(core: &Core, unit: MapUnit) -> Vec<Lpa> {
     let range = core.units().range(unit);
     // Nearly all pages have none, and a flush asks for every page that it writes.
     if !core.log().may_change(range.clone()) {

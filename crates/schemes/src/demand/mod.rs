@@ -62,7 +62,7 @@ use std::collections::BTreeSet;
 
 use params::ParamError;
 use ufs::LpaRun;
-use units::{Lpa, Nanos, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES, UNIT_KIB};
+use units::{Lpa, MapUnit, Nanos, Ppa, Seq, Superblock, UNIT_BYTES, UNIT_KIB};
 
 use self::cmt::Cmt;
 use self::ctp::Ctp;
@@ -133,7 +133,7 @@ enum Found {
     /// In the entry cache, with this value.
     Cached(Option<Ppa>),
     /// On flash, in this translation page. The cache has reserved room for it.
-    OnFlash(SegmentId),
+    OnFlash(MapUnit),
     /// Unmapped: its translation page was never written.
     Unwritten,
     /// The cache has no room; an entry or page has to leave first.
@@ -148,7 +148,7 @@ pub struct Demand<C: EntryCache, const TWO_LEVELS: bool> {
     ctp: Ctp,
     /// Number of entries, and the pages, that are being loaded: one for reads and one for writes.
     loading: u64,
-    loading_pages: Vec<SegmentId>,
+    loading_pages: Vec<MapUnit>,
     /// Announced entries. They are taken in when their translation page is read for another entry.
     expected: BTreeSet<Lpa>,
     /// The miss that is being handled, of reads and of writes. It counts once.
@@ -157,7 +157,7 @@ pub struct Demand<C: EntryCache, const TWO_LEVELS: bool> {
     /// Number of changed entries in the caches, by the superblock that they name.
     changed_in: Vec<u32>,
     /// Translation pages with trims that flash lacks.
-    trimmed: BTreeSet<SegmentId>,
+    trimmed: BTreeSet<MapUnit>,
     wanted: Wanted,
     flush: FlushState,
     /// Time without commands after which changed entries are written.
@@ -411,7 +411,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Translate for Demand<C, TWO_LEVELS> 
     }
 
     /// The first miss of the batch reads the translation page and takes in the batch's other entries from it.
-    fn batch(&mut self, _core: &mut Core, runs: &[LpaRun], _write: bool) -> Option<SegmentId> {
+    fn batch(&mut self, _core: &mut Core, runs: &[LpaRun], _write: bool) -> Option<MapUnit> {
         let announced = runs.iter().flat_map(|run| (run.lpa.0..run.end().0).map(Lpa));
         self.load_ahead(announced);
         None

@@ -21,7 +21,7 @@
 use std::ops::Range;
 
 use ufs::LpaRun;
-use units::{Lpa, Ppa, SegmentId};
+use units::{Lpa, MapUnit, Ppa};
 
 use super::coldest::{self, Coldest};
 use super::dirty::Dirty;
@@ -164,7 +164,7 @@ impl Nodes {
     }
 
     /// The node of a translation page, which is made if there is none.
-    fn node_for(&mut self, unit: SegmentId) -> u32 {
+    fn node_for(&mut self, unit: MapUnit) -> u32 {
         if let Some(node) = self.node_of[unit.index()].checked_sub(1) {
             return node;
         }
@@ -238,7 +238,7 @@ impl Nodes {
         let Node { unit, len, .. } = self.nodes[node as usize];
         let mut free = self.oldest_first(node).filter(|entry| entry.pins == 0).map(|entry| Lpa(entry.lpa));
         let oldest = free.next()?;
-        let any_clean = self.own.clean_first && self.dirty.count(SegmentId(unit)) < len;
+        let any_clean = self.own.clean_first && self.dirty.count(MapUnit(unit)) < len;
         if !any_clean || !self.dirty.contains(oldest) {
             return Some(oldest);
         }
@@ -396,8 +396,8 @@ impl EntryCache for Nodes {
         })
     }
 
-    fn coldest_dirty(&self, look: usize) -> Option<SegmentId> {
-        let units = self.order.roughly().take(look).map(|node| SegmentId(self.nodes[node as usize].unit));
+    fn coldest_dirty(&self, look: usize) -> Option<MapUnit> {
+        let units = self.order.roughly().take(look).map(|node| MapUnit(self.nodes[node as usize].unit));
         let mut dirty = units.filter(|&unit| self.dirty.count(unit) > 0);
         dirty.next().or_else(|| self.dirty.pages().next())
     }
@@ -429,12 +429,12 @@ impl EntryCache for Nodes {
         (&mut entry.seq, &mut entry.pins)
     }
 
-    fn cached_in(&self, unit: SegmentId) -> impl Iterator<Item = Lpa> {
+    fn cached_in(&self, unit: MapUnit) -> impl Iterator<Item = Lpa> {
         let range = if self.node_of[unit.index()] > 0 { self.units.range(unit) } else { 0..0 };
         range.map(Lpa).filter(|&lpa| self.is_cached(lpa))
     }
 
-    fn dirty_pages(&self, named: impl Fn(Ppa) -> bool) -> impl Iterator<Item = SegmentId> {
+    fn dirty_pages(&self, named: impl Fn(Ppa) -> bool) -> impl Iterator<Item = MapUnit> {
         // In the order in which they lie in memory.
         let naming = self.entries.iter().filter(move |entry| Ppa::unpack(entry.ppa).is_some_and(&named));
         let dirty = naming.map(|entry| Lpa(entry.lpa)).filter(|&lpa| self.dirty.contains(lpa));

@@ -14,7 +14,7 @@ fn cache(entries: u64, own: TpftlParams) -> Nodes {
 }
 
 fn cached(cache: &Nodes) -> Vec<u32> {
-    (0..8).map(SegmentId).flat_map(|unit| cache.cached_in(unit)).map(|lpa| lpa.0).collect()
+    (0..8).map(MapUnit).flat_map(|unit| cache.cached_in(unit)).map(|lpa| lpa.0).collect()
 }
 
 /// Inserts what is missing of these addresses, in order; where there is no room, victims leave, and are returned.
@@ -140,14 +140,14 @@ fn dirty_entries_are_listed_by_translation_page() {
         assert_eq!(cache.set(Lpa(lpa), Some(Ppa(9))), (Some(Ppa(lpa + 1)), false));
     }
     assert_eq!(cache.set(Lpa(3), Some(Ppa(8))), (Some(Ppa(9)), true));
-    assert_eq!(cache.dirty_in(SegmentId(0)).collect::<Vec<_>>(), [Lpa(3), Lpa(511)]);
+    assert_eq!(cache.dirty_in(MapUnit(0)).collect::<Vec<_>>(), [Lpa(3), Lpa(511)]);
     let of = |place: u32| cache.dirty_pages(move |ppa| ppa.0 == place).collect::<BTreeSet<_>>();
-    assert_eq!((of(8), of(9), of(6)), ([0].map(SegmentId).into(), [0, 1].map(SegmentId).into(), [].into()));
-    assert_eq!(cache.coldest_dirty(8), Some(SegmentId(0)));
+    assert_eq!((of(8), of(9), of(6)), ([0].map(MapUnit).into(), [0, 1].map(MapUnit).into(), [].into()));
+    assert_eq!(cache.coldest_dirty(8), Some(MapUnit(0)));
     cache.clean(Lpa(3));
     cache.clean(Lpa(511));
-    assert_eq!((cache.coldest_dirty(8), cache.coldest_dirty(0)), (Some(SegmentId(1)), Some(SegmentId(1))));
-    assert!(cache.dirty().pages().eq([SegmentId(1)]));
+    assert_eq!((cache.coldest_dirty(8), cache.coldest_dirty(0)), (Some(MapUnit(1)), Some(MapUnit(1))));
+    assert!(cache.dirty().pages().eq([MapUnit(1)]));
 }
 
 #[test]
@@ -155,8 +155,8 @@ fn the_coldest_page_with_dirty_entries_is_written_first() {
     let mut cache = cache(64, TpftlParams::default());
     take(&mut cache, [1100, 600, 3]);
     [600, 3].into_iter().for_each(|lpa| _ = cache.set(Lpa(lpa), None));
-    assert_eq!(cache.coldest_dirty(8), Some(SegmentId(1)), "page 2 is colder, and clean");
-    assert_eq!(cache.coldest_dirty(1), Some(SegmentId(0)), "any, if the first one is clean");
+    assert_eq!(cache.coldest_dirty(8), Some(MapUnit(1)), "page 2 is colder, and clean");
+    assert_eq!(cache.coldest_dirty(1), Some(MapUnit(0)), "any, if the first one is clean");
 }
 
 /// Each entry may be in a page of its own.

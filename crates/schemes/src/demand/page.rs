@@ -3,7 +3,7 @@
 //! The other entries are what they are on flash ([`Core::unchanged_entry`]), so that a page comes and leaves without
 //! 4 KiB being copied. Most pages stay for few changes, which lie beside each other.
 
-use units::{Lpa, Ppa, SegmentId, UNIT_BYTES};
+use units::{Lpa, MapUnit, Ppa, UNIT_BYTES};
 
 use super::bits::Bits;
 use ftl::seat::{Core, MapUnits, MapView};
@@ -56,7 +56,7 @@ type Positions = Bits<[u64; MOST_ENTRIES / 64]>;
 
 impl Page {
     /// Makes this the page that is loaded as `view`, in which nothing has been set.
-    pub fn begin(&mut self, units: MapUnits, unit: SegmentId, view: &MapView) {
+    pub fn begin(&mut self, units: MapUnits, unit: MapUnit, view: &MapView) {
         debug_assert!(self.changed == 0, "page {} is replaced with its changes", self.unit);
         (self.unit, self.len) = (unit.0, units.range(unit).len() as u32);
         (self.held, self.are_many) = (0, false);
@@ -66,8 +66,8 @@ impl Page {
     }
 
     /// Its number.
-    pub fn unit(&self) -> SegmentId {
-        SegmentId(self.unit)
+    pub fn unit(&self) -> MapUnit {
+        MapUnit(self.unit)
     }
 
     /// Number of entries.

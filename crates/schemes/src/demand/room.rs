@@ -1,6 +1,6 @@
 //! Room in the caches: which entries and pages leave, and what has to be written before they can.
 
-use units::{Lpa, SegmentId};
+use units::{Lpa, MapUnit};
 
 use super::Demand;
 use super::entries::EntryCache;
@@ -55,7 +55,7 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
     }
 
     /// Makes room for a translation page.
-    pub(super) fn make_page_room(&mut self, core: &mut Core, unit: SegmentId) -> bool {
+    pub(super) fn make_page_room(&mut self, core: &mut Core, unit: MapUnit) -> bool {
         if self.loading_pages.contains(&unit) {
             return true;
         }
@@ -71,14 +71,14 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Demand<C, TWO_LEVELS> {
     }
 
     /// A translation page has been loaded. True if there is room for it in the page cache, which it may take now.
-    pub(super) fn page_arrives(&mut self, unit: SegmentId) -> bool {
+    pub(super) fn page_arrives(&mut self, unit: MapUnit) -> bool {
         let at = self.loading_pages.iter().position(|&loading| loading == unit);
         at.map(|at| self.loading_pages.swap_remove(at)).is_some()
     }
 
     /// Puts the changed entries of a cached page among the single entries, if they are few. True if the page has no
     /// changes then. Else it, or what keeps the buffer full, has to be written first, or writes under way have to end.
-    fn leave_changes_behind(&mut self, core: &mut Core, unit: SegmentId) -> bool {
+    fn leave_changes_behind(&mut self, core: &mut Core, unit: MapUnit) -> bool {
         let most = (self.own.sparse_entries() as u64).min(self.cmt.capacity() / SPARSE_ONE_IN);
         let changes = u64::from(self.ctp.changes_of(unit));
         if changes == 0 {

@@ -18,7 +18,7 @@ fn core_with(written: u32) -> Core {
     let units = Dftl::map_units(&cfg, small::params().get::<crate::Dftl>());
     let mut core = Core::in_test(cfg, units);
     let meta = core.layout().first_ppa(Superblock(80));
-    for unit in (0..written).map(SegmentId) {
+    for unit in (0..written).map(MapUnit) {
         let piece = core.meta().segment_piece(unit);
         core.meta_in_test().moved(piece, meta.offset(unit.0));
     }
@@ -29,7 +29,7 @@ fn core_with(written: u32) -> Core {
 }
 
 /// Makes a translation page on flash one without runs.
-pub(super) fn tear(core: &mut Core, unit: SegmentId) {
+pub(super) fn tear(core: &mut Core, unit: MapUnit) {
     for lpa in core.units().range(unit) {
         core.assume_entry(Lpa(lpa), Some(Ppa(3 * lpa)));
     }
@@ -68,7 +68,7 @@ fn every_page_of_a_translation_page_misses_by_itself() {
     let mut core = core();
     let mut map = Dftl::with_cache(&core, small::params().get::<crate::Dftl>(), 8 * 64);
     for lpa in [5, 6, 700] {
-        assert_eq!(read(&mut map, &mut core, lpa), Resolved::Load(SegmentId(lpa / 512)));
+        assert_eq!(read(&mut map, &mut core, lpa), Resolved::Load(MapUnit(lpa / 512)));
         assert_eq!(read(&mut map, &mut core, lpa), at(lpa));
     }
     assert_eq!((map.counters.cmt_read_misses, map.counters.cmt_read_hits), (3, 3));
@@ -80,12 +80,12 @@ fn a_page_cache_below_makes_neighbours_hit() {
     // 8 KiB: a translation page, and 512 entries.
     let mut core = core();
     let mut map = Cdftl::with_cache(&core, small::params().get::<crate::Dftl>(), 8 * 1024);
-    assert_eq!(read(&mut map, &mut core, 5), Resolved::Load(SegmentId(0)));
+    assert_eq!(read(&mut map, &mut core, 5), Resolved::Load(MapUnit(0)));
     assert_eq!(read(&mut map, &mut core, 6), at(6));
     assert_eq!(map.in_caches(&core).count(), 512);
-    assert_eq!(read(&mut map, &mut core, 700), Resolved::Load(SegmentId(1)));
+    assert_eq!(read(&mut map, &mut core, 700), Resolved::Load(MapUnit(1)));
     assert_eq!(read(&mut map, &mut core, 6), at(6));
-    assert_eq!(read(&mut map, &mut core, 7), Resolved::Load(SegmentId(0)), "its page has left");
+    assert_eq!(read(&mut map, &mut core, 7), Resolved::Load(MapUnit(0)), "its page has left");
     assert_eq!((map.counters.cmt_read_misses, map.counters.cmt_read_hits), (3, 2));
 }
 
@@ -94,25 +94,25 @@ fn what_was_announced_comes_with_the_first_miss_of_its_page() {
     let mut core = core();
     let mut map = Dftl::with_cache(&core, small::params().get::<crate::Dftl>(), 8 * 64);
     announce(&mut map, &mut core, &[(3, 2), (9, 1), (600, 1)]);
-    assert_eq!(read(&mut map, &mut core, 4), Resolved::Load(SegmentId(0)));
+    assert_eq!(read(&mut map, &mut core, 4), Resolved::Load(MapUnit(0)));
     assert_eq!(map.in_caches(&core).collect::<Vec<_>>(), [Lpa(3), Lpa(4), Lpa(9)]);
     assert_eq!(read(&mut map, &mut core, 9), at(9));
-    assert_eq!(read(&mut map, &mut core, 600), Resolved::Load(SegmentId(1)));
-    assert_eq!(read(&mut map, &mut core, 10), Resolved::Load(SegmentId(0)), "nobody announced it");
+    assert_eq!(read(&mut map, &mut core, 600), Resolved::Load(MapUnit(1)));
+    assert_eq!(read(&mut map, &mut core, 10), Resolved::Load(MapUnit(0)), "nobody announced it");
 }
 
 #[test]
 fn a_full_cache_drops_what_is_clean_and_asks_for_a_flush_of_what_is_not() {
     let mut core = core();
     let mut map = Dftl::with_cache(&core, small::params().get::<crate::Dftl>(), 8 * 16);
-    (0..20).for_each(|lpa| assert_eq!(read(&mut map, &mut core, lpa), Resolved::Load(SegmentId(0))));
+    (0..20).for_each(|lpa| assert_eq!(read(&mut map, &mut core, lpa), Resolved::Load(MapUnit(0))));
     assert_eq!(map.in_caches(&core).map(|lpa| lpa.0).collect::<Vec<_>>(), (4..20).collect::<Vec<_>>());
     (4..20).for_each(|lpa| {
         map.cmt.set(Lpa(lpa), Some(Ppa(lpa)));
     });
     assert_eq!(read(&mut map, &mut core, 1000), Resolved::NoRoom);
     assert!(map.wants_flush(&core));
-    assert_eq!(map.wanted.evict, Some(SegmentId(0)));
+    assert_eq!(map.wanted.evict, Some(MapUnit(0)));
     assert_eq!(read(&mut map, &mut core, 1000), Resolved::NoRoom);
     assert_eq!(map.counters.cmt_read_misses, 21, "asked twice, missed once");
 }
@@ -121,9 +121,9 @@ fn a_full_cache_drops_what_is_clean_and_asks_for_a_flush_of_what_is_not() {
 fn announced_entries_take_a_quarter_of_the_cache_and_no_more() {
     let mut core = core();
     let mut map = Dftl::with_cache(&core, small::params().get::<crate::Dftl>(), 8 * 18);
-    (3584..3602).for_each(|lpa| assert_eq!(read(&mut map, &mut core, lpa), Resolved::Load(SegmentId(7))));
+    (3584..3602).for_each(|lpa| assert_eq!(read(&mut map, &mut core, lpa), Resolved::Load(MapUnit(7))));
     announce(&mut map, &mut core, &[(100, 10)]);
-    assert_eq!(read(&mut map, &mut core, 0), Resolved::Load(SegmentId(0)));
+    assert_eq!(read(&mut map, &mut core, 0), Resolved::Load(MapUnit(0)));
     // Four of ten, in place of the five entries that came first.
     let left = 3589..3602;
     assert_eq!(cached(&map, &core), [0, 100, 101, 102, 103].into_iter().chain(left).collect::<Vec<_>>());
@@ -134,7 +134,7 @@ fn nothing_announced_is_expected_from_a_page_that_is_not_read() {
     // The page cache has the page: 16 entries below it, and ten announced.
     let mut core = core();
     let mut two = Cdftl::with_cache(&core, small::params().get::<crate::Dftl>(), 4096 + 8 * 16);
-    assert_eq!(read(&mut two, &mut core, 5), Resolved::Load(SegmentId(0)));
+    assert_eq!(read(&mut two, &mut core, 5), Resolved::Load(MapUnit(0)));
     (6..21).for_each(|lpa| assert_eq!(read(&mut two, &mut core, lpa), at(lpa)));
     announce(&mut two, &mut core, &[(100, 10)]);
     assert_eq!(read(&mut two, &mut core, 30), at(30));
@@ -143,7 +143,7 @@ fn nothing_announced_is_expected_from_a_page_that_is_not_read() {
     // The page was never written.
     let mut core = core_with(7);
     let mut one = Dftl::with_cache(&core, small::params().get::<crate::Dftl>(), 8 * 16);
-    (5..21).for_each(|lpa| assert_eq!(read(&mut one, &mut core, lpa), Resolved::Load(SegmentId(0))));
+    (5..21).for_each(|lpa| assert_eq!(read(&mut one, &mut core, lpa), Resolved::Load(MapUnit(0))));
     announce(&mut one, &mut core, &[(3600, 10)]);
     assert_eq!(one.admit(&mut core, Lpa(3590)), Admission::Ready);
     assert_eq!(cached(&one, &core), (6..21).chain([3590]).collect::<Vec<_>>());
@@ -181,7 +181,7 @@ fn what_needs_no_flash_read_is_cached_trimmed_or_was_never_written() {
     let (ppa, source) = (Ppa(4000), Some(Superblock(0)));
     map.committed(&mut core, Commit { lpa: Lpa(50), ppa, seq, source, newest: true, overtaken: false });
     assert!(!map.cached(&core, Lpa(50)));
-    assert_eq!(map.resolve(&mut core, Lpa(50), HostSays::Nothing), Resolved::Load(SegmentId(0)));
+    assert_eq!(map.resolve(&mut core, Lpa(50), HostSays::Nothing), Resolved::Load(MapUnit(0)));
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn what_was_loaded_becomes_a_single_entry_also_where_its_page_is_cached() {
     fn becomes_single<C: EntryCache, const TWO_LEVELS: bool>(own: &C::Own, purpose: LoadedFor) -> bool {
         let mut core = core();
         let mut map = Demand::<C, TWO_LEVELS>::with_cache(&core, own, 12 * 1024);
-        let (lpa, unit) = (Lpa(5), SegmentId(0));
+        let (lpa, unit) = (Lpa(5), MapUnit(0));
         match purpose {
             LoadedFor::Write => assert_eq!(map.admit(&mut core, lpa), Admission::Load(unit)),
             _ => assert_eq!(map.resolve(&mut core, lpa, HostSays::Nothing), Resolved::Load(unit)),
@@ -299,7 +299,7 @@ fn a_changed_entry_leaves_into_its_cached_page_without_a_write() {
     }
     assert_eq!(read(&mut map, &mut core, 30), at(30));
     assert!(!map.cmt.is_cached(Lpa(5)) && !map.wants_flush(&core));
-    assert_eq!(map.ctp.changed_in(SegmentId(0)).collect::<Vec<_>>(), [Lpa(5)]);
+    assert_eq!(map.ctp.changed_in(MapUnit(0)).collect::<Vec<_>>(), [Lpa(5)]);
     assert_eq!(map.in_cache(&core, Lpa(5)), Some(Some(Ppa(4005))));
 }
 
@@ -307,15 +307,15 @@ fn a_changed_entry_leaves_into_its_cached_page_without_a_write() {
 #[test]
 fn a_changed_entry_whose_page_may_not_grow_waits_for_a_write() {
     let mut core = core();
-    tear(&mut core, SegmentId(0));
+    tear(&mut core, MapUnit(0));
     let mut map = Sftl::with_cache(&core, &SftlParams { buffer_percent: 2, ..SftlParams::default() }, 4116 + 8 * 16);
-    assert!(map.ctp.insert(&core, &Loaded::assumed(SegmentId(0))));
+    assert!(map.ctp.insert(&core, &Loaded::assumed(MapUnit(0))));
     for lpa in (5..21).map(Lpa) {
         map.cmt.insert(lpa, None);
         map.cmt.set(lpa, Some(Ppa(4000)));
     }
     assert_eq!(map.admit(&mut core, Lpa(30)), Admission::NoRoom);
-    assert_eq!((map.wanted.evict, map.ctp.is_changed()), (Some(SegmentId(0)), false));
+    assert_eq!((map.wanted.evict, map.ctp.is_changed()), (Some(MapUnit(0)), false));
 }
 
 /// A request of twelve pages misses once for each translation page, and a cache of single entries twelve times.
@@ -324,13 +324,13 @@ fn a_request_misses_once_in_each_translation_page() {
     let mut core = core();
     let mut map = Tpftl::with_cache(&core, &TpftlParams::default(), 2048);
     map.request(LpaRun { lpa: Lpa(506), len: 12 });
-    assert_eq!(read(&mut map, &mut core, 506), Resolved::Load(SegmentId(0)));
+    assert_eq!(read(&mut map, &mut core, 506), Resolved::Load(MapUnit(0)));
     (507..512).for_each(|lpa| assert_eq!(read(&mut map, &mut core, lpa), at(lpa)));
-    assert_eq!(read(&mut map, &mut core, 512), Resolved::Load(SegmentId(1)));
+    assert_eq!(read(&mut map, &mut core, 512), Resolved::Load(MapUnit(1)));
     (513..518).for_each(|lpa| assert_eq!(read(&mut map, &mut core, lpa), at(lpa)));
     let counters = map.counters;
     assert_eq!((counters.cmt_read_misses, counters.cmt_read_hits, counters.cmt_prefetched), (2, 10, 10));
-    assert_eq!(read(&mut map, &mut core, 518), Resolved::Load(SegmentId(1)), "it was not asked for");
+    assert_eq!(read(&mut map, &mut core, 518), Resolved::Load(MapUnit(1)), "it was not asked for");
 }
 
 /// Two translation pages have changed; the colder one is written as a whole, and its entries leave one by one.
@@ -350,11 +350,11 @@ fn a_written_page_gives_clean_victims() {
         map.cmt.set(Lpa(lpa), Some(Ppa(lpa)));
     }
     assert_eq!(read(&mut map, &mut core, 700), Resolved::NoRoom);
-    assert_eq!(map.wanted.evict, Some(SegmentId(0)));
+    assert_eq!(map.wanted.evict, Some(MapUnit(0)));
     (0..4).for_each(|lpa| map.cmt.clean(Lpa(lpa)));
     map.wanted = Wanted::default();
     for lpa in 700..704 {
-        assert_eq!(read(&mut map, &mut core, lpa), Resolved::Load(SegmentId(1)));
+        assert_eq!(read(&mut map, &mut core, lpa), Resolved::Load(MapUnit(1)));
     }
     assert!(!map.wants_flush(&core));
     assert!((0..4).all(|lpa| !map.cmt.is_cached(Lpa(lpa))));
@@ -366,7 +366,7 @@ fn a_compressed_page_serves_reads_of_all_its_addresses() {
     let mut core = core();
     let mut map = Sftl::with_cache(&core, &SftlParams::default(), 8 * 1024);
     for page in 0..8 {
-        assert_eq!(read(&mut map, &mut core, 512 * page), Resolved::Load(SegmentId(page)));
+        assert_eq!(read(&mut map, &mut core, 512 * page), Resolved::Load(MapUnit(page)));
     }
     (0..4096).for_each(|lpa| assert_eq!(read(&mut map, &mut core, lpa), at(lpa)));
     assert_eq!((map.counters.cmt_read_misses, map.counters.cmt_read_hits), (8, 4096));
@@ -393,10 +393,10 @@ fn a_page_with_few_changes_leaves_them_behind_and_is_not_written() {
             map.cmt.insert(lpa, None);
             map.cmt.pin(lpa);
         }
-        tear(&mut core, SegmentId(5));
-        assert!(map.ctp.insert(&core, &Loaded::assumed(SegmentId(5))));
+        tear(&mut core, MapUnit(5));
+        assert!(map.ctp.insert(&core, &Loaded::assumed(MapUnit(5))));
         let answer = read(&mut map, &mut core, 512);
-        let (noted, unit) = (map.wanted.evict, SegmentId(0));
+        let (noted, unit) = (map.wanted.evict, MapUnit(0));
         assert_eq!((answer == Resolved::NoRoom, noted == Some(unit)), (written, written), "{changes} {room}");
         let dirty = if written { 0 } else { u64::from(changes) };
         assert_eq!((map.counters.cmt_entries_left, map.cmt.dirty_in(unit).count() as u64), (dirty, dirty));
@@ -413,12 +413,12 @@ fn when_a_write_ends_its_entry_goes_into_the_cached_page() {
         assert!(matches!(map.admit(&mut core, Lpa(7)), Admission::Ready));
         assert_eq!(map.cmt.len(), 1);
         if !held {
-            map.ctp.remove(SegmentId(0));
+            map.ctp.remove(MapUnit(0));
         }
         map.valid.add(core.superblock_of(Ppa(7)));
         let (ppa, seq) = (Ppa(4096), core.take_seq_in_test(1));
         map.committed(&mut core, Commit { lpa: Lpa(7), ppa, seq, source: None, newest: true, overtaken: false });
-        assert_eq!((map.cmt.len(), map.ctp.changed_in(SegmentId(0)).count()), (kept, 1 - kept as usize));
+        assert_eq!((map.cmt.len(), map.ctp.changed_in(MapUnit(0)).count()), (kept, 1 - kept as usize));
         assert_eq!(map.in_cache(&core, Lpa(7)), Some(Some(ppa)));
     }
 }
@@ -429,7 +429,7 @@ fn a_page_that_was_never_written_is_cached_with_its_first_write() {
     let mut core = core_with(7);
     let mut map = Sftl::with_cache(&core, &SftlParams::default(), 12 * 1024);
     assert!(matches!(map.admit(&mut core, Lpa(3584)), Admission::Ready));
-    assert_eq!((map.ctp.holds(SegmentId(7)), map.counters.cmt_unwritten_misses), (true, 1));
+    assert_eq!((map.ctp.holds(MapUnit(7)), map.counters.cmt_unwritten_misses), (true, 1));
     assert!(matches!(map.admit(&mut core, Lpa(3585)), Admission::Ready));
     assert_eq!((map.counters.cmt_write_misses, map.counters.cmt_write_hits), (1, 1));
     assert!(map.loading_pages.is_empty());

@@ -135,7 +135,7 @@ fn a_page_is_valid_unless_the_log_has_a_newer_place() {
 fn a_trim_of_four_units_has_four_numbers() {
     let (mut core, mut map) = device();
     map.trimmed(&mut core, Lpa(1030), 4, Seq(1));
-    assert_eq!([3, 4].map(|on_flash| map.log_blocks.may_lack_change(UNIT, Seq(on_flash))), [true, false]);
+    assert_eq!([3, 4].map(|on_flash| map.log_blocks.may_lack_change(SegmentId(1), Seq(on_flash))), [true, false]);
     assert_eq!((core.log().get(Lpa(1033)).map(|logged| logged.seq), map.newest), (Some(Seq(4)), Seq(4)));
     assert!(!map.log_blocks.writeback_due());
     map.absorb_trims(&mut core);

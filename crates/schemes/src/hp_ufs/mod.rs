@@ -285,7 +285,7 @@ impl Translate for HpUfs {
     }
 
     fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
-        let segment = |unit| Lpa(core.units().range(unit).start).segment();
+        let segment = |unit| core.units().segment_of(unit);
         let complete = |unit| !self.log_blocks.may_lack_change(segment(unit), core.meta().segment_seq(unit));
         core.list_cached(runs, complete, |lpa| self.cached(core, lpa));
     }

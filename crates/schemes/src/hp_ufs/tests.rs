@@ -7,8 +7,9 @@ use super::writebacks::{Programming, Writeback, keep_content};
 use super::*;
 use crate::small;
 use ftl::seat::Blocks;
+use units::MapUnit;
 
-pub(super) const UNIT: SegmentId = SegmentId(1);
+pub(super) const UNIT: MapUnit = MapUnit(1);
 const LPA: Lpa = Lpa(1024 + 7);
 
 pub(super) fn copy(seq: u64) -> Writeback {

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use live::{copy_segment, recycle_segment};
 use ufs::{DataIn, SegmentImage, SegmentState};
-use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq};
+use units::{Lpa, MapUnit, Ppa, SEGMENT_ENTRIES, SegmentId, Seq};
 
 use ftl::Sabotage;
 use ftl::seat::{Core, LoadedSet, Owner, Piece, Programmed, ProgrammedSet, UnitRun, UnitSet};
@@ -20,7 +20,7 @@ const AHEAD: usize = 3;
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct Writeback {
-    pub unit: SegmentId,
+    pub unit: MapUnit,
     /// Host sequence number that it came with: the copy holds every change up to this one.
     pub seq: Seq,
     pub entries: Entries,
@@ -145,12 +145,12 @@ impl Writebacks {
     pub fn complete_when_done(&self, core: &Core, segment: SegmentId) -> Option<Seq> {
         let coming = &self.coming;
         let parts = || core.units().of_segment(segment).iter();
-        let when_done = |unit: SegmentId| coming[unit.index()].max(core.meta().segment_seq(unit));
+        let when_done = |unit: MapUnit| coming[unit.index()].max(core.meta().segment_seq(unit));
         if parts().any(|unit| coming[unit.index()] > Seq(0)) { parts().map(when_done).min() } else { None }
     }
 
     /// Latest copy of a map unit whose program is not done.
-    fn in_sram(&self, unit: SegmentId) -> Option<&Entries> {
+    fn in_sram(&self, unit: MapUnit) -> Option<&Entries> {
         if self.coming[unit.index()] == Seq(0) {
             return None;
         }
@@ -170,7 +170,7 @@ impl Writebacks {
     }
 
     /// The host has sent a map unit.
-    pub fn queue(&mut self, core: &mut Core, unit: SegmentId, seq: Seq, entries: Entries) {
+    pub fn queue(&mut self, core: &mut Core, unit: MapUnit, seq: Seq, entries: Entries) {
         let coming = &mut self.coming[unit.index()];
         let fresh = *coming == Seq(0);
         *coming = (*coming).max(seq);
@@ -197,7 +197,7 @@ impl Writebacks {
         if units.is_plain() {
             return;
         }
-        let segment = |w: &Writeback| Lpa(units.range(w.unit).start).segment();
+        let segment = |w: &Writeback| units.segment_of(w.unit);
         let first = &mut self.queued.make_contiguous()[..n];
         let parts = |of: SegmentId| first.iter().filter(|w| segment(w) == of).count() as u32;
         let whole: Vec<SegmentId> = first.iter().map(segment).filter(|&s| parts(s) == units.of_segment(s).n).collect();
@@ -211,7 +211,7 @@ impl Writebacks {
 
     /// The host has no change of the map unit that it has not written. So the latest copy, on flash or under way, is
     /// complete up to `seq`.
-    pub fn attest(&mut self, core: &mut Core, unit: SegmentId, seq: Seq) {
+    pub fn attest(&mut self, core: &mut Core, unit: MapUnit, seq: Seq) {
         if self.coming[unit.index()] == Seq(0) {
             core.raise_segment_seq(unit, seq);
             return;
@@ -228,9 +228,10 @@ impl Writebacks {
     pub fn segment_image(&self, core: &Core, segment: SegmentId, read: &LoadedSet) -> DataIn {
         let units = core.units();
         if units.is_plain() {
-            return DataIn::Segment(match self.in_sram(segment) {
+            let unit = units.of(segment.first_lpa());
+            return DataIn::Segment(match self.in_sram(unit) {
                 Some(Entries::Whole(newer)) => newer.image(),
-                _ => core.for_command(segment, read).image(),
+                _ => core.for_command(unit, read).image(),
             });
         }
         let mut image = copy_segment(&[0; SEGMENT_ENTRIES as usize]);

@@ -27,7 +27,7 @@ fn device(cfg: EngineConfig) -> (Core, Map) {
 }
 
 /// Puts a translation page with these entries on flash.
-fn put_page(core: &mut Core, unit: SegmentId, entries: &[(u32, u32)]) {
+fn put_page(core: &mut Core, unit: MapUnit, entries: &[(u32, u32)]) {
     let place = core.layout().first_ppa(Superblock(83)).offset(unit.0);
     let programmed = Programmed::in_test(Piece::of(unit), place);
     core.segment_written(&programmed, Seq(0));
@@ -50,8 +50,8 @@ fn commit(core: &mut Core, map: &mut Map, (lpa, ppa): (u32, u32), source: Option
 #[test]
 fn what_is_in_sram_or_was_never_written_is_cached() {
     let (mut core, mut map) = device(config());
-    [1, 2].iter().for_each(|&unit| put_page(&mut core, SegmentId(unit), &[]));
-    core.keep_segment(&Loaded::assumed(SegmentId(2)));
+    [1, 2].iter().for_each(|&unit| put_page(&mut core, MapUnit(unit), &[]));
+    core.keep_segment(&Loaded::assumed(MapUnit(2)));
     write(&mut core, &mut map, 1030, 0);
     let cached = [(0, true), (1029, false), (1030, true), (1031, false), (2048, true), (3072, true)];
     for (lpa, cached) in cached {
@@ -61,7 +61,7 @@ fn what_is_in_sram_or_was_never_written_is_cached() {
     let mut runs = Vec::new();
     map.cached_runs(&core, &mut runs);
     assert_eq!(runs, [run(2048, 1024), run(1030, 1)]);
-    assert_eq!(map.batch(&mut core, &[run(1030, 1), run(1031, 1)], false), Some(SegmentId(1)));
+    assert_eq!(map.batch(&mut core, &[run(1030, 1), run(1031, 1)], false), Some(MapUnit(1)));
     assert_eq!(map.batch(&mut core, &[run(1030, 1)], false), None, "it is in the mapping cache");
     assert_eq!(map.batch(&mut core, &[run(1031, 1)], true), None, "writes need no translation page");
 }
@@ -149,7 +149,7 @@ fn the_limit_of_log_blocks_asks_for_a_flush() {
 #[test]
 fn a_page_is_copied_only_if_the_mapping_names_it() {
     let (mut core, mut map) = device(config());
-    put_page(&mut core, SegmentId(0), &[(0, 5)]);
+    put_page(&mut core, MapUnit(0), &[(0, 5)]);
     assert!(map.still_valid(&core, Lpa(0), Ppa(5)));
     assert!(!map.still_valid(&core, Lpa(0), Ppa(6)));
     write(&mut core, &mut map, 0, 600);
@@ -182,8 +182,8 @@ fn a_flush_that_has_begun_pauses_when_two_translation_blocks_are_free() {
 fn after_a_power_cut_a_page_has_its_changes_if_its_program_survived() {
     for (step, survives) in [(Phase::Written, true), (Phase::Written, false), (Phase::Apply, false)] {
         let (mut core, mut map) = device(config());
-        put_page(&mut core, SegmentId(0), &[(7, 1)]);
-        core.keep_segment(&Loaded::assumed(SegmentId(0)));
+        put_page(&mut core, MapUnit(0), &[(7, 1)]);
+        core.keep_segment(&Loaded::assumed(MapUnit(0)));
         map.unflushed.valid.add(Superblock(0));
         write(&mut core, &mut map, 7, 600);
         map.begin(&mut core);
@@ -194,7 +194,7 @@ fn after_a_power_cut_a_page_has_its_changes_if_its_program_survived() {
         *map.phase() = step;
         let mut survived = ProgrammedSet::default();
         if survives {
-            survived.add(Programmed::in_test(Piece::of(SegmentId(0)), core.layout().first_ppa(Superblock(82))));
+            survived.add(Programmed::in_test(Piece::of(MapUnit(0)), core.layout().first_ppa(Superblock(82))));
         }
         map.on_power_loss(&mut core, &survived);
         let expected = if survives { (Some(Ppa(600)), Seq(1)) } else { (Some(Ppa(1)), Seq(0)) };

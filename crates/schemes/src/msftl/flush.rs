@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+use units::{Lpa, MapUnit, Ppa, Seq, Superblock};
 
 use super::{Flushed, FlushedCounters};
 use crate::rounds::{self, InRounds, Load, Phase};
@@ -104,7 +104,7 @@ impl FlushState {
 
     fn count_round(&mut self, core: &mut Core) {
         let units = core.units();
-        let entries = |unit: SegmentId| units.range(unit).len() as u64;
+        let entries = |unit: MapUnit| units.range(unit).len() as u64;
         let changed = self.updates[self.done..self.round_end].iter().filter(|u| u.holds).count();
         self.counters.pmt_pieces_written += self.round.len() as u64;
         self.counters.pmt_entries_written += self.round.units().map(entries).sum::<u64>();

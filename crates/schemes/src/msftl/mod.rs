@@ -45,7 +45,7 @@ use std::marker::PhantomData;
 
 use params::ParamError;
 use ufs::LpaRun;
-use units::{Lpa, MIB, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES, UNIT_KIB};
+use units::{Lpa, MIB, MapUnit, Ppa, Seq, Superblock, UNIT_BYTES, UNIT_KIB};
 
 use self::flush::FlushState;
 use super::unflushed::Unflushed;
@@ -223,7 +223,7 @@ impl<S> Flushed<S> {
         core.over_log(lpa, core.view(loaded).entry(lpa))
     }
 
-    fn place(core: &Core, unit: SegmentId) -> Option<Ppa> {
+    fn place(core: &Core, unit: MapUnit) -> Option<Ppa> {
         core.place_of(unit)
     }
 }
@@ -329,7 +329,7 @@ impl<S: PieceSize> Translate for Flushed<S> {
     }
 
     /// Only reads gain from a prefetch: writes are recorded without their piece.
-    fn batch(&mut self, core: &mut Core, runs: &[LpaRun], write: bool) -> Option<SegmentId> {
+    fn batch(&mut self, core: &mut Core, runs: &[LpaRun], write: bool) -> Option<MapUnit> {
         let cached = |run: &LpaRun| (0..run.len).all(|i| self.cached(core, run.lpa.offset(i)));
         let missing = !write && !runs.iter().all(cached);
         missing.then(|| core.units().of(runs[0].lpa))

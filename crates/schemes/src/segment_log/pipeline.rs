@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use nand::Priority;
-use units::{Ppa, SegmentId};
+use units::{MapUnit, Ppa};
 
 use ftl::seat::{Core, ExpectedSet, Owner, Piece, Sight, UnitSet};
 
@@ -30,7 +30,7 @@ pub enum Step {
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct UnderWay {
-    pub unit: SegmentId,
+    pub unit: MapUnit,
     /// Its updates, as positions in the list of the flush.
     pub updates: Range<usize>,
     pub step: Step,
@@ -74,12 +74,12 @@ impl Pipeline {
     }
 
     /// A unit enters that is in SRAM and has been changed.
-    pub fn enter_changed(&mut self, unit: SegmentId, updates: Range<usize>) {
+    pub fn enter_changed(&mut self, unit: MapUnit, updates: Range<usize>) {
         self.units.push_back(UnderWay { unit, updates, step: Step::Changed });
     }
 
     /// A unit enters that has to be read. One read brings all units that share a flash unit.
-    pub fn enter_and_read(&mut self, core: &mut Core, unit: SegmentId, updates: Range<usize>) {
+    pub fn enter_and_read(&mut self, core: &mut Core, unit: MapUnit, updates: Range<usize>) {
         let expected = ExpectedSet::new(core.meta().directory(), UnitSet::one(unit));
         let place = core.place_of(unit).expect("a unit that was never written needs no read");
         let is_read = |other: &UnderWay| matches!(other.step, Step::Reading(at, _) if at == place);
@@ -102,7 +102,7 @@ impl Pipeline {
     }
 
     /// The next unit that has been read and not been changed. The caller changes it.
-    pub fn next_read(&mut self) -> Option<(SegmentId, Range<usize>, ExpectedSet)> {
+    pub fn next_read(&mut self) -> Option<(MapUnit, Range<usize>, ExpectedSet)> {
         let read = self.units.iter_mut().find(|under_way| matches!(under_way.step, Step::Read(_)))?;
         let Step::Read(expected) = std::mem::replace(&mut read.step, Step::Changed) else { return None };
         Some((read.unit, read.updates.clone(), expected))
@@ -131,7 +131,7 @@ impl Pipeline {
     }
 
     /// A unit is on flash. Gives its buffer back.
-    pub fn programmed(&mut self, core: &mut Core, unit: SegmentId) -> UnderWay {
+    pub fn programmed(&mut self, core: &mut Core, unit: MapUnit) -> UnderWay {
         let at = self.units.iter().position(|under_way| under_way.unit == unit);
         let done = at.and_then(|at| self.units.remove(at)).expect("a map unit is listed until it is on flash");
         let less = self.held - core.units().buffers(self.units.len() as u32) as u16;

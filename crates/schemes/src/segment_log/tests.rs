@@ -23,7 +23,7 @@ fn device(cfg: EngineConfig) -> (Core, SegmentLog) {
 }
 
 /// Puts a segment with these entries on flash and into the segment cache.
-fn put_segment(core: &mut Core, unit: SegmentId, entries: &[(u32, u32)]) {
+fn put_segment(core: &mut Core, unit: MapUnit, entries: &[(u32, u32)]) {
     let place = core.layout().first_ppa(Superblock(83)).offset(unit.0);
     let programmed = Programmed::in_test(Piece::of(unit), place);
     core.segment_written(&programmed, Seq(0));
@@ -307,7 +307,7 @@ fn a_round_has_as_many_segments_as_the_cache_and_a_buffer_for_each() {
     [0, 1024, 1025, 2048].iter().zip(0..).for_each(|(&lpa, ppa)| write(&mut core, &mut map, lpa, ppa));
     map.sort_log(&core, core.logged_up_to());
     assert!(!map.read_round(&mut core), "segments that were never written need no read");
-    assert_eq!(map.round.units().collect::<Vec<_>>(), [0, 1].map(SegmentId));
+    assert_eq!(map.round.units().collect::<Vec<_>>(), [0, 1].map(MapUnit));
     assert_eq!((map.round_end, map.held, core.buffers_available(Owner::Map)), (3, 2, 32 - 2));
 }
 
@@ -315,7 +315,7 @@ fn a_round_has_as_many_segments_as_the_cache_and_a_buffer_for_each() {
 #[test]
 fn a_superblock_that_keeps_valid_pages_is_not_concerned() {
     let (mut core, mut map) = device(small::config());
-    put_segment(&mut core, SegmentId(0), &[(0, 0), (1, 1), (2, 64)]);
+    put_segment(&mut core, MapUnit(0), &[(0, 0), (1, 1), (2, 64)]);
     [0, 0, 1].iter().for_each(|&sb| map.unflushed.valid.add(Superblock(sb)));
     // One of two pages in superblock 0 becomes invalid, and the only one in superblock 1.
     write(&mut core, &mut map, 0, 128);
@@ -345,7 +345,7 @@ fn the_list_of_what_is_cached_has_each_entry_once() {
 #[test]
 fn a_search_stops_at_its_budget_and_reads_its_segment_again() {
     let (mut core, mut map) = device(small::config());
-    put_segment(&mut core, SegmentId(0), &[(0, 0), (1, 1), (2, 2), (3, 3)]);
+    put_segment(&mut core, MapUnit(0), &[(0, 0), (1, 1), (2, 2), (3, 3)]);
     let mut victim = Victim::new(Superblock(0), false, 4);
     (victim.opened, victim.planned) = (true, true);
     victim.plan = (0..4).map(|i| (Lpa(i), Ppa(i))).collect();
@@ -354,14 +354,14 @@ fn a_search_stops_at_its_budget_and_reads_its_segment_again() {
     assert_eq!(victim.searched, 32, "half of its units");
     // The copies have taken the buffers.
     victim.found.clear();
-    core.take_segment(SegmentId(0));
+    core.take_segment(MapUnit(0));
     assert_eq!(map.search(&mut core, &mut victim, 2), Search::Reading);
 }
 
 #[test]
 fn a_page_is_copied_only_if_the_mapping_names_it() {
     let (mut core, mut map) = device(small::config());
-    put_segment(&mut core, SegmentId(0), &[(0, 5)]);
+    put_segment(&mut core, MapUnit(0), &[(0, 5)]);
     assert!(map.still_valid(&core, Lpa(0), Ppa(5)));
     assert!(!map.still_valid(&core, Lpa(0), Ppa(6)));
     write(&mut core, &mut map, 0, 128);
@@ -382,7 +382,7 @@ fn starved_gc_without_a_victim_asks_for_a_flush() {
 fn after_a_power_cut_a_segment_has_its_changes_if_its_program_survived() {
     for survives in [true, false] {
         let (mut core, mut map) = device(small::config());
-        put_segment(&mut core, SegmentId(0), &[(7, 1)]);
+        put_segment(&mut core, MapUnit(0), &[(7, 1)]);
         map.unflushed.valid.add(Superblock(0));
         write(&mut core, &mut map, 7, 128);
         map.sort_log(&core, core.logged_up_to());
@@ -396,7 +396,7 @@ fn after_a_power_cut_a_segment_has_its_changes_if_its_program_survived() {
 fn check_power_loss(mut core: Core, mut map: SegmentLog, survives: bool) {
     let mut survived = ProgrammedSet::default();
     if survives {
-        survived.add(Programmed::in_test(Piece::of(SegmentId(0)), core.layout().first_ppa(Superblock(82))));
+        survived.add(Programmed::in_test(Piece::of(MapUnit(0)), core.layout().first_ppa(Superblock(82))));
     }
     map.on_power_loss(&mut core, &survived);
     let expected = if survives { (Some(Ppa(128)), Seq(1)) } else { (Some(Ppa(1)), Seq(0)) };
@@ -407,7 +407,7 @@ fn check_power_loss(mut core: Core, mut map: SegmentLog, survives: bool) {
 fn after_a_power_cut_a_segment_in_the_pipeline_has_its_changes_if_its_program_survived() {
     for survives in [true, false] {
         let (mut core, mut map) = device_with(SegmentLogParams { flush_mode: Mode::Background, ..params() });
-        put_segment(&mut core, SegmentId(0), &[(7, 1)]);
+        put_segment(&mut core, MapUnit(0), &[(7, 1)]);
         map.unflushed.valid.add(Superblock(0));
         write(&mut core, &mut map, 7, 128);
         assert!(!map.flush(&mut core), "the segment is in the cache, and its program is under way");

@@ -1,7 +1,7 @@
 //! What the firmware knows of the mapping table. Every view of a map unit needs a proof.
 
 use nand::{Cause, Completed, Priority, Work};
-use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+use units::{Lpa, MapUnit, Ppa, Seq, Superblock};
 
 use crate::core::Core;
 use crate::core::ops::Purpose;
@@ -28,14 +28,14 @@ impl Core {
 
     /// The content of a map unit, if the segment cache holds it. The unit becomes the most recently used.
     #[inline]
-    pub fn hit(&mut self, unit: SegmentId) -> Option<MapView<'_>> {
+    pub fn hit(&mut self, unit: MapUnit) -> Option<MapView<'_>> {
         let loaded = self.sram.segment_hit(unit)?;
         Some(self.meta.pages().view(loaded))
     }
 
     /// The proof that a map unit was never written, if the directory says so.
     #[inline]
-    pub fn unwritten(&self, unit: SegmentId) -> Option<Loaded> {
+    pub fn unwritten(&self, unit: MapUnit) -> Option<Loaded> {
         self.meta.expected(unit).unwritten()
     }
 
@@ -45,24 +45,21 @@ impl Core {
     ///
     /// # Panics
     /// If it is none of these.
-    pub fn for_command(&self, unit: SegmentId, read: &LoadedSet) -> MapView<'_> {
+    pub fn for_command(&self, unit: MapUnit, read: &LoadedSet) -> MapView<'_> {
         match read.get(unit) {
             Some(loaded) => self.view(loaded),
             None => {
                 let copied = || {
-                    let wanted = self.segment_of(unit);
+                    let units = self.meta.units();
+                    let wanted = units.segment_of(unit);
                     let in_sram =
-                        self.sram.holds_segment(unit) || read.iter().any(|r| self.segment_of(r.unit()) == wanted);
+                        self.sram.holds_segment(unit) || read.iter().any(|r| units.segment_of(r.unit()) == wanted);
                     assert!(in_sram, "nothing has brought {unit} into SRAM for a command");
                     self.truth().copied_for_command(unit)
                 };
                 self.view(&self.unwritten(unit).unwrap_or_else(copied))
             }
         }
-    }
-
-    fn segment_of(&self, unit: SegmentId) -> SegmentId {
-        Lpa(self.meta.units().range(unit).start).segment()
     }
 
     /// Submits the reads of a round for the exclusive job. Gives the number of reads.
@@ -90,7 +87,7 @@ impl Core {
     /// units at the places `numbered`, packed: the same ones.
     pub(crate) fn restore_directory(&mut self, rebuilt: Rebuilt, numbered: &[u32]) {
         let truth = self.truth();
-        let units = (0..self.meta.units().count()).map(SegmentId);
+        let units = (0..self.meta.units().count()).map(MapUnit);
         let place = |unit| Ppa::unpack(numbered[self.meta.segment_piece(unit).0 as usize]);
         let numbers = units.map(|unit| truth.number_on_flash(unit, place(unit))).collect();
         self.meta.restore(rebuilt, numbers);
@@ -116,7 +113,7 @@ impl Core {
     }
 
     /// A map unit in the segment cache, for a search that uses it soon. The unit becomes the most recently used.
-    pub fn searched_in_cache(&mut self, unit: SegmentId) -> Option<Loaded> {
+    pub fn searched_in_cache(&mut self, unit: MapUnit) -> Option<Loaded> {
         let cached = self.sram.segment_hit(unit)?;
         Some(Truth::new(&self.nand, &self.meta).searched_in_cache(cached))
     }
@@ -228,7 +225,7 @@ mod tests {
     /// A device on which map unit 1 is on flash and unit 0 was never written. Nothing is in SRAM.
     fn core() -> Core {
         let mut core = Core::in_test(small(), MapUnits::new(4096, MapShape::SEGMENT));
-        let (piece, place) = (core.meta().segment_piece(SegmentId(1)), core.layout().first_ppa(Superblock(80)));
+        let (piece, place) = (core.meta().segment_piece(MapUnit(1)), core.layout().first_ppa(Superblock(80)));
         core.meta_in_test().moved(piece, place);
         core
     }
@@ -236,13 +233,13 @@ mod tests {
     #[test]
     fn a_command_sees_what_was_never_written() {
         let core = core();
-        let entries = core.for_command(SegmentId(0), &LoadedSet::default()).entries();
+        let entries = core.for_command(MapUnit(0), &LoadedSet::default()).entries();
         assert!(entries.iter().all(|&packed| Ppa::unpack(packed).is_none()));
     }
 
     #[test]
     #[should_panic(expected = "nothing has brought")]
     fn a_command_does_not_see_what_nobody_has_read() {
-        core().for_command(SegmentId(1), &LoadedSet::default());
+        core().for_command(MapUnit(1), &LoadedSet::default());
     }
 }

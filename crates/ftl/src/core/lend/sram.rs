@@ -1,6 +1,6 @@
 //! Buffers of the SRAM pool, and map units cached in them.
 
-use units::{Lpa, SegmentId};
+use units::{Lpa, MapUnit};
 
 use crate::core::Core;
 use crate::knowledge::{Loaded, Programmed};
@@ -27,13 +27,13 @@ impl Core {
 
     /// True if the map unit is in SRAM. It counts as used.
     #[inline]
-    pub fn segment_hit(&mut self, unit: SegmentId) -> bool {
+    pub fn segment_hit(&mut self, unit: MapUnit) -> bool {
         self.sram.segment_hit(unit).is_some()
     }
 
     /// True if the map unit is in SRAM. Does not count as a use.
     #[inline]
-    pub fn holds_segment(&self, unit: SegmentId) -> bool {
+    pub fn holds_segment(&self, unit: MapUnit) -> bool {
         self.sram.holds_segment(unit)
     }
 
@@ -45,17 +45,17 @@ impl Core {
 
     /// Inserts a map unit that has just been programmed, and is in SRAM still, into the segment cache, if it has room.
     pub fn keep_programmed(&mut self, programmed: &Programmed) {
-        let unit = SegmentId(programmed.piece().0);
+        let unit = MapUnit(programmed.piece().0);
         self.sram.keep_segment(&self.truth().as_on_flash(unit));
     }
 
     /// The copy of a cached map unit that a map flush makes to change it. The unit becomes the most recently used.
-    pub fn cached_copy(&mut self, unit: SegmentId) -> Option<Loaded> {
+    pub fn cached_copy(&mut self, unit: MapUnit) -> Option<Loaded> {
         self.sram.copy_segment(unit)
     }
 
     /// Removes a map unit from the segment cache, if it is there. The caller takes over its buffer.
-    pub fn take_segment(&mut self, unit: SegmentId) -> Option<Loaded> {
+    pub fn take_segment(&mut self, unit: MapUnit) -> Option<Loaded> {
         self.sram.take_segment(unit)
     }
 

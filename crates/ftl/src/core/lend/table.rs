@@ -2,7 +2,7 @@
 
 use nand::{Cause, Priority, Work};
 use ufs::SegmentState;
-use units::{Lpa, Ppa, SegmentId, Seq};
+use units::{Lpa, MapUnit, Ppa, Seq};
 
 use crate::core::ops::{ProgramReason, Purpose};
 use crate::core::{Core, META_RESERVE, MapPrograms};
@@ -26,7 +26,7 @@ impl Core {
 
     /// The place of a map unit on flash; `None` if it was never written.
     #[inline(always)]
-    pub fn place_of(&self, unit: SegmentId) -> Option<Ppa> {
+    pub fn place_of(&self, unit: MapUnit) -> Option<Ppa> {
         self.meta.place(self.meta.segment_piece(unit))
     }
 
@@ -116,7 +116,7 @@ impl Core {
     }
 
     /// The host attests that the map unit on flash is complete up to `seq`.
-    pub fn raise_segment_seq(&mut self, unit: SegmentId, seq: Seq) {
+    pub fn raise_segment_seq(&mut self, unit: MapUnit, seq: Seq) {
         self.meta.raise_segment_seq(unit, seq);
     }
 
@@ -139,7 +139,7 @@ impl Core {
 
     /// Prefetches where the content of a map unit is, which will be replaced soon.
     #[inline]
-    pub fn prefetch_unit(&self, unit: SegmentId) {
+    pub fn prefetch_unit(&self, unit: MapUnit) {
         self.meta.pages().prefetch(unit);
     }
 

@@ -1,6 +1,6 @@
 //! What unit tests of schemes do in place of the engine.
 
-use units::{Lpa, Ppa, SegmentId, Seq};
+use units::{Lpa, MapUnit, Ppa, Seq};
 
 use crate::config::EngineConfig;
 use crate::core::Core;
@@ -56,7 +56,7 @@ impl Core {
     }
 
     /// A map unit where the directory says that it is, which has just been read.
-    pub fn read_in_test(&self, unit: SegmentId) -> Loaded {
+    pub fn read_in_test(&self, unit: MapUnit) -> Loaded {
         let place = self.place_of(unit).expect("it is on flash");
         let read = PiecesRead::in_test(&[(place, unit.0)]);
         self.meta.expected(unit).among(&read, 1, self.meta.pages()).expect("it was read")

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use nand::{Sensed, Spare};
-use units::{Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
+use units::{Lpa, MapUnit, Ppa, Seq, SimTime, Superblock};
 
 use super::evidence::Evidence;
 use super::scanner::Scanner;
@@ -86,7 +86,7 @@ pub struct Recovery {
     /// Completed metadata reads of the present phase.
     pub(super) read: PiecesRead,
     /// Segments to update, and those of the present round.
-    pub(super) todo: VecDeque<SegmentId>,
+    pub(super) todo: VecDeque<MapUnit>,
     pub(super) now: Round,
     pub(super) busy_until: SimTime,
     /// Segments being written.

@@ -24,7 +24,7 @@ fn whole(value: u32) -> Entries {
 }
 
 /// Number and first entry of the map units that wait.
-fn queued(writebacks: &Writebacks) -> Vec<(SegmentId, Seq, u32)> {
+fn queued(writebacks: &Writebacks) -> Vec<(MapUnit, Seq, u32)> {
     let first = |entries: &Entries| match entries {
         Entries::Whole(state) => state.entry(0),
         Entries::Part(packed) => packed[0],
@@ -36,7 +36,7 @@ fn queued(writebacks: &Writebacks) -> Vec<(SegmentId, Seq, u32)> {
 fn each_copy_of_a_whole_segment_waits_for_a_place_of_its_own() {
     let (mut core, mut writebacks) = device(4);
     assert_eq!((writebacks.queue_len(), writebacks.held()), (0, 0));
-    let (a, b) = (SegmentId(1), SegmentId(2));
+    let (a, b) = (MapUnit(1), MapUnit(2));
     writebacks.queue(&mut core, a, Seq(3), whole(30));
     writebacks.queue(&mut core, b, Seq(4), whole(40));
     writebacks.queue(&mut core, a, Seq(5), whole(50));
@@ -48,7 +48,7 @@ fn each_copy_of_a_whole_segment_waits_for_a_place_of_its_own() {
 #[test]
 fn a_newer_copy_of_a_part_replaces_the_one_that_waits() {
     let (mut core, mut writebacks) = device(1);
-    let (a, b) = (SegmentId(5), SegmentId(9));
+    let (a, b) = (MapUnit(5), MapUnit(9));
     writebacks.queue(&mut core, a, Seq(3), part(30));
     writebacks.queue(&mut core, b, Seq(4), part(40));
     writebacks.queue(&mut core, a, Seq(5), part(50));
@@ -65,15 +65,15 @@ fn a_segment_is_complete_when_its_parts_are_on_flash() {
     let (mut core, mut writebacks) = device(1);
     let segment = SegmentId(1);
     for (unit, seq) in [(4, 7), (5, 3), (6, 12), (7, 8)] {
-        core.raise_segment_seq(SegmentId(unit), Seq(seq));
+        core.raise_segment_seq(MapUnit(unit), Seq(seq));
     }
     assert_eq!(written(&core, segment), Seq(3));
     assert_eq!(writebacks.complete_when_done(&core, segment), None, "nothing is under way");
-    writebacks.queue(&mut core, SegmentId(8), Seq(9), part(1));
+    writebacks.queue(&mut core, MapUnit(8), Seq(9), part(1));
     assert_eq!(writebacks.complete_when_done(&core, segment), None, "a part of another segment is under way");
-    writebacks.queue(&mut core, SegmentId(5), Seq(6), part(1));
+    writebacks.queue(&mut core, MapUnit(5), Seq(6), part(1));
     assert_eq!(writebacks.complete_when_done(&core, segment), Some(Seq(6)));
-    writebacks.queue(&mut core, SegmentId(5), Seq(9), part(1));
+    writebacks.queue(&mut core, MapUnit(5), Seq(9), part(1));
     assert_eq!(writebacks.complete_when_done(&core, segment), Some(Seq(7)));
     assert_eq!(written(&core, segment), Seq(3), "what is under way is not on flash");
 }

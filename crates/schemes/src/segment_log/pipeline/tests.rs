@@ -20,7 +20,7 @@ fn core() -> Core {
 /// Units under way, by letters: `p` is being programmed, `c` has been changed, `r` is being read.
 fn pipeline(steps: &str) -> Pipeline {
     let mut pipeline = Pipeline::new(8, Priority::MapRead);
-    for (unit, step) in (0..).map(SegmentId).zip(steps.chars()) {
+    for (unit, step) in (0..).map(MapUnit).zip(steps.chars()) {
         let step = match step {
             'p' => Step::Programming,
             'c' => Step::Changed,
