@@ -42,7 +42,7 @@ use params::ParamError;
 use ufs::LpaRun;
 use units::{Lpa, MapUnit, Nanos, NoCounters, Ppa, SEGMENT_ENTRIES, Seq, Superblock, UNIT_BYTES};
 
-use pipeline::Pipeline;
+use pipeline::{Mode, Pipeline};
 use updates::{Order, Updates};
 
 use super::portions::{read_map_units, take_valid};
@@ -62,19 +62,6 @@ units::kinds! {
         Segments = "segments";
         /// Single entries of 4 bytes.
         Entries = "entries";
-    }
-}
-
-units::kinds! {
-    /// How a map flush proceeds.
-    pub Mode {
-        /// Commands stop; as many map units as the segment cache holds are read, then all of them are programmed, and
-        /// so on.
-        Rounds = "rounds";
-        /// Commands stop; a row is programmed as soon as its map units have been read, while others are read.
-        Pipelined = "pipelined";
-        /// The same beside commands; host data wait only while the log has no room for them.
-        Background = "background";
     }
 }
 

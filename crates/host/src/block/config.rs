@@ -3,7 +3,8 @@
 use params::ParamError;
 use units::Nanos;
 
-use super::{Cost, IdleConfig, StallConfig, WorkKind};
+use super::cost::{Cost, WorkKind};
+use super::stalls::StallConfig;
 
 params::params! {
     /// What takes time on the host, between workload and driver: places in the block layer, the processors' work for
@@ -162,6 +163,15 @@ impl HostTimeParams {
         }
         Ok(())
     }
+}
+
+/// When processors sleep.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IdleConfig {
+    /// Idle time after which a processor sleeps.
+    pub after: Nanos,
+    /// What it takes to wake.
+    pub wake: Nanos,
 }
 
 /// Something else takes the interrupt's processor now and then.

@@ -36,9 +36,8 @@ use std::collections::{BTreeSet, VecDeque};
 use units::{Dice, Nanos, SimTime};
 
 pub use account::BlockAccount;
-pub use config::{BlockConfig, HostTimeParams, PreemptConfig};
+pub use config::{BlockConfig, HostTimeParams, IdleConfig, PreemptConfig};
 pub use cost::{Cost, WorkKind};
-pub use processors::IdleConfig;
 pub use stalls::StallConfig;
 
 use gate::{Admitted, Gate};

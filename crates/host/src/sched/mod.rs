@@ -14,7 +14,7 @@
 //! A notice promises nothing: each request is resolved as if no notice had come. So a lying host gains only a read.
 //!
 //! # Glossary
-//! - **pending queue**: the parts that a scheduler may choose from, at most [`QueueParams`](config::QueueParams) ([`pending`]).
+//! - **pending queue**: the parts that a scheduler may choose from, at most `queue` of its parameters ([`pending`]).
 //! - **hit**: a part whose mappings are all in the device's mapping cache, as far as the host knows
 //!   ([`knowledge`](crate::knowledge)).
 //! - **batch**: parts whose mappings are in the same translation page ([`batches`]).

@@ -41,34 +41,47 @@ pub(crate) const HEAD_BYTES: usize = 1 << 16;
 
 units::kinds! {
     /// A format of block traces. Files are tried in this order.
-    pub Format, definition: &'static Definition {
+    pub Format, list formats {
         /// Linux blktrace, binary: a directory of per-CPU files, or one of them
-        Blktrace = "blktrace", &blktrace::DEFINITION;
+        Blktrace = "blktrace" in blktrace;
         /// Perfetto's own recordings (protocol buffers) with block_rq_* or ufshcd_command events of ftrace
-        Perfetto = "perfetto", &perfetto::DEFINITION;
+        Perfetto = "perfetto" in perfetto;
         /// VMware vscsiStats, binary records of version 1 (32 bytes) or 2 (40 bytes)
-        Vscsi = "vscsi", &vscsi::DEFINITION;
+        Vscsi = "vscsi" in vscsi;
         /// text of blkparse: major,minor cpu sequence seconds pid action rwbs sector + sectors [process]
-        Blkparse = "blkparse", &blkparse::DEFINITION;
+        Blkparse = "blkparse" in blkparse;
         /// text of ftrace, atrace, systrace, trace-cmd report or perf script with block_rq_* or
         /// ufshcd_command events
-        Ftrace = "ftrace", &ftrace::DEFINITION;
+        Ftrace = "ftrace" in ftrace;
         /// fio iolog, version 2 or 3
-        Iolog = "iolog", &iolog::DEFINITION;
+        Iolog = "iolog" in iolog;
         /// MobileBlockIOTraces CSV: proces,device,rw_flag,sector,size,timestamp
-        Mobile = "mobile", &mobile::DEFINITION;
+        Mobile = "mobile" in mobile;
         /// Nexus 5 (Zhou et al.): sector, sectors, bytes, flags and four times
-        Nexus5 = "nexus5", &nexus5::DEFINITION;
+        Nexus5 = "nexus5" in nexus5;
         /// MSR Cambridge CSV: Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime
-        Msr = "msr", &msr::DEFINITION;
+        Msr = "msr" in msr;
         /// SPC: ASU,LBA,Size,Opcode,Timestamp
-        Spc = "spc", &spc::DEFINITION;
+        Spc = "spc" in spc;
         /// MQSim and SSDSim: time_ns device LBA sectors type (1 read, 0 write)
-        Mqsim = "mqsim", &mqsim::DEFINITION;
+        Mqsim = "mqsim" in mqsim;
         /// ufsim's own CSV: time_ns,op,device,sector,bytes,flags,latency_ns,process
-        Csv = "csv", &csv::DEFINITION;
+        Csv = "csv" in csv;
     }
 }
+
+macro_rules! definitions {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal in $module:ident;)+) => {
+        impl Format {
+            fn definition(self) -> &'static Definition {
+                match self {
+                    $(Format::$variant => &$module::DEFINITION,)+
+                }
+            }
+        }
+    };
+}
+formats!(definitions);
 
 /// Of a trace that was not read from a file.
 impl Default for Format {
