@@ -141,7 +141,7 @@ impl Run<'_> {
         Ok(Beneath {
             capacity_units,
             driver_bytes,
-            merge: profile.merge_limits(),
+            merge: profile.values.merge.limits(),
             plugs: profile.values.host_time.plugs,
         })
     }
@@ -187,7 +187,7 @@ impl Run<'_> {
         let context = Context {
             own,
             setup: self.setup(&workload, state)?,
-            energy: profile.energy_model(),
+            energy: profile.values.energy,
             host_dram_limit: profile.host_config(*parts).memory_limit_bytes,
             wall_seconds: self.wall.seconds(),
             start,

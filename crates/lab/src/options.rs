@@ -132,7 +132,7 @@ macro_rules! options {
         /// Choices that a run was made of, as its result tells them.
         #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
         pub struct Setup {
-            /// Version of the simulator, with the fingerprint of its sources.
+            /// Version of the simulator, with the fingerprint of its code.
             pub version: String,
             /// What differed while the device aged: values of the profile by key, "scheduler", "booster", "seed".
             #[serde(default)]
