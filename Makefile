@@ -15,7 +15,7 @@ SECONDS ?= 600
 # Time that make explore takes, on two cores.
 EXPLORE_SECONDS ?= 900
 
-# Folder of the traces that make fits needs.
+# Folder of the traces of phones and servers.
 TRACES ?= ../shared/traces
 
 # Programs that use live devices, and the Debian packages that have them.
@@ -91,26 +91,26 @@ check-python: install
 example:
 	CARGO_TARGET_DIR=$(CURDIR)/target cargo test --locked --manifest-path examples/no-bitmap/Cargo.toml
 
-quick: .venv/.packages
+quick: .venv/.packages .venv/.papers
 	$(TOOLS) quick $(if $(BASE),--base $(BASE))
 
-install: .venv/.extension
+install: .venv/.extension .venv/.papers
 
 # Pages, tables and the notebook are made anew from the sources: tools/docs/hook.py.
 docs: install
 	$(TOOLS) docs build
 
 reproduce: install
-	$(BIN)/ufsim reproduce --scorecard
+	$(BIN)/ufsim reproduce --scorecard $(if $(wildcard $(TRACES)),--traces $(TRACES))
 
 scorecard: reproduce
-	PYTHONPATH=. $(BIN)/python scripts/scorecard.py out/reproduce/scorecard.json
+	$(BIN)/python -m ufsim_papers.scorecard out/reproduce/scorecard.json
 
 fits: install
 	$(TOOLS) fits --traces $(TRACES)
 
 flush-search: install
-	$(BIN)/python scripts/search_flush.py --traces $(TRACES)
+	$(BIN)/python -m ufsim_papers.hp_ufs.flush_search --traces $(TRACES)
 
 # The first two take what make install has compiled; the last one compares with it.
 wheel: install
@@ -185,4 +185,9 @@ clean:
 # Editable: a change of a Python source needs no build.
 .venv/.extension: .venv/.packages $(RUST_SOURCES)
 	PIP_QUIET=1 $(BIN)/maturin develop --release
+	@touch $@
+
+# The package of the papers, editable, too.
+.venv/.papers: .venv/.packages papers/pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable papers
 	@touch $@

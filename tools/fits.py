@@ -4,7 +4,7 @@ For each phone: parameters in `profiles/fits/PHONE.toml` are fitted to all of it
 anything about another, to all but one in turn.
 
 Writes `profiles/PHONE.toml`, what the fit says in `docs/data/calibration/PHONE.json`, a picture beside it, and what was
-fitted without each trace in `python/ufsim/data`. The same traces give the same files. What was evaluated is kept under
+fitted without each trace in `papers/phone`. The same traces give the same files. What was evaluated is kept under
 `out/fits`, so that a stopped fit goes on.
 """
 
@@ -114,7 +114,7 @@ def fit(name: str, phone: Phone, traces: Path, evaluations: int | None) -> None:
             "set": done.settings,
             "left_out": {one.left_out: one.values for one in done.folds},
         }
-        keep(ROOT / f"python/ufsim/data/folds-{name}.json", told)
+        keep(ROOT / f"papers/phone/folds-{name}.json", told)
     done.plot(data / f"{name}.png")
     print_calibration(Console(width=120), done)
 

@@ -24,7 +24,7 @@ from tools.project import BIN, ROOT, failed, run
 app = typer.Typer(add_completion=False)
 
 # A change below them concerns no crate.
-PYTHON_FOLDERS = ("python/", "tests/python/", "tools/", "scripts/")
+PYTHON_FOLDERS = ("python/", "papers/", "tests/python/", "tools/")
 
 
 @app.command(help=(__doc__ or "").split("\n\n")[1])

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ufsim_testkit::fuzz::device_commands(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ufsim_testkit::fuzz::Target::DeviceCommands.run()(bytes));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ufsim_testkit::fuzz::nbd(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ufsim_testkit::fuzz::Target::Nbd.run()(bytes));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ufsim_testkit::fuzz::sqlite_spec(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ufsim_testkit::fuzz::Target::SqliteSpec.run()(bytes));

@@ -8,22 +8,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import ufsim as package
 from conftest import ROOT, Command
-from ufsim.reproduce import claims
-from ufsim.reproduce.intervals import Interval
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import scorecard
-from tools.docs import cli, measured, results
+from tools.docs import cli, demo, measured, results
 
 DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
-PAGES = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "papers").rglob("README.md")])
 BLOCK = re.compile(r"^ *```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 # Whatever a browser would fetch by itself.
@@ -40,7 +33,7 @@ def commands() -> Iterator[tuple[Path, list[str]]]:
         for block in blocks(path, "sh"):
             # Of a pipe or a redirection only ufsim's part is looked at.
             for line in block.replace("\\\n", " ").replace("|\n", "| ").splitlines():
-                words = shlex.split(line, comments=True)
+                words = shlex.split(re.sub(r"^(\w+=\S* )+", "", line), comments=True)
                 end = next((place for place, word in enumerate(words) if word in ("|", ">")), len(words))
                 if words and words[0] == "ufsim":
                     yield path, words[1:end]
@@ -66,7 +59,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def workplace(tmp_path: Path) -> Path:
     """A directory in which examples find what lies in the project's root, and may write to out/."""
-    for name in ("samples", "jobs"):
+    for name in ("samples", "jobs", "papers"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "out").mkdir()
     return tmp_path
@@ -159,7 +152,7 @@ def test_examples_name_options_and_files_that_are_there(words: list[str]) -> Non
     for word in words:
         if word.startswith("--"):
             assert word.partition("=")[0] in known[name], f"{name} has no option {word}"
-        elif word.startswith(("samples/", "jobs/")):
+        elif word.startswith(("samples/", "jobs/", "papers/")):
             assert (ROOT / word).exists(), word
 
 
@@ -191,67 +184,21 @@ def test_python_examples_run(path: Path, workplace: Path) -> None:
         assert done.returncode == 0, f"{path.name}, example {number + 1}:\n{block}\n{done.stderr}"
 
 
-def card(version: str, verdicts: dict[str, str], *, quick: bool = False, seeds: int = 5) -> dict[str, Any]:
-    """A scorecard with these verdicts, as `ufsim reproduce` writes it."""
-    claims = [
-        {"id": name, "verdict": verdict, "readings": [{"parts": [] if verdict == "not yet" else [{}]}]}
-        for name, verdict in verdicts.items()
-    ]
-    return {"ufsim": version, "quick": quick, "seed": 1, "seeds": seeds, "claims": claims, "tables": {version: {}}}
+def readme_with_the_demo(text: str) -> str:
+    """README with the table of the demo, as docs/data/demo.json has it."""
+    begin, end = "<!-- demo: made by tests/python/test_docs.py -->\n", "<!-- end of demo -->\n"
+    before, _, rest = text.partition(begin)
+    return f"{before}{begin}\n{demo.numbers()}\n{end}{rest.partition(end)[2]}"
 
 
-def test_a_scorecard_keeps_what_was_measured_before() -> None:
-    first = card("1", {"a": "firm", "b": "not yet", "c": "miss"})
-    second = card("2", {"a": "not yet", "b": "not yet", "c": "fragile"}, seeds=6)
-    both = scorecard.merged(scorecard.merged({"claims": []}, first, "first"), second, "second")
-    claims = {entry["id"]: (entry["verdict"], entry.get("version"), entry.get("seeds")) for entry in both["claims"]}
-    assert claims == {"a": ("firm", "1", 5), "b": ("not yet", None, None), "c": ("fragile", "2", 6)}
-    assert {name: table["version"] for name, table in both["tables"].items()} == {"1": "1", "2": "2"}
-    for refused, told in ((card("3", {}, quick=True), "--quick"), (card("3", {}, seeds=4), "4 seeds; the scorecard")):
-        with pytest.raises(SystemExit, match=told):
-            scorecard.merged(both, refused, "third")
-
-
-def test_the_scorecard_knows_every_claim_and_its_readings() -> None:
-    kept = json.loads(scorecard.SCORECARD.read_text())["claims"]
-    assert [entry["id"] for entry in kept] == [claim.id for claim in claims.load_claims()]
-    for entry, claim in zip(kept, claims.load_claims(), strict=True):
-        assert [reading["name"] for reading in entry["readings"]] == list(claim.readings), claim.id
-        assert (entry["band"] and tuple(entry["band"])) == claim.band, claim.id
-        assert entry["verdict"] == "not yet" or entry["version"], claim.id
-
-
-def test_verdicts_of_the_scorecard_follow_from_its_values() -> None:
-    for entry in json.loads(scorecard.SCORECARD.read_text())["claims"]:
-        readings = [
-            claims.Reading(reading["name"], [kept_part(entry["id"], part) for part in reading["parts"]])
-            for reading in entry["readings"]
-        ]
-        assert entry["verdict"] == claims.verdict(readings), entry["id"]
-
-
-def kept_part(name: str, part: dict[str, Any]) -> claims.Part:
-    """A part of a claim as it was before it was written."""
-    pooled = not part["values"]
-    given = part["interval"] if pooled else None
-    interval = given and Interval(*given, part["coverage_percent"])
-    samples = [
-        claims.Sample(
-            int(seed),
-            claims.Measured(name, value, seeds=part["seeds"] if pooled else 1, interval=interval),
-            part["chance"],
-        )
-        for seed, value in ({"1": part["value"]} if pooled else part["values"]).items()
-    ]
-    return claims.Part(part["part"], part["band"], "", samples)
-
-
-def test_readme_has_the_tables_of_the_scorecard() -> None:
-    text = scorecard.README.read_text()
-    kept = json.loads(scorecard.SCORECARD.read_text())
-    assert scorecard.with_tables(text, kept) == text, "scripts/scorecard.py brings it up to date"
-    assert "| firm | fragile | miss | not yet |" in text
-    assert "| over HPB | over HPB tuned |" in text
+def test_readme_shows_what_the_demo_gave() -> None:
+    """`UFSIM_BLESS=1 .venv/bin/pytest tests/python/test_docs.py -k readme` writes the table anew."""
+    path = ROOT / "README.md"
+    made = readme_with_the_demo(path.read_text())
+    if "UFSIM_BLESS" in os.environ:
+        path.write_text(made)
+    assert path.read_text() == made
+    assert "| `hp-ufs` |" in made
 
 
 def test_measured_speed_has_every_file_the_newest_first(tmp_path: Path) -> None:

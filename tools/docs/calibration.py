@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tools.docs.markdown import code, table
 from tools.project import ROOT
 from tools.records import kept
+from ufsim_papers.markdown import code, table
 
 DATA = ROOT / "docs/data/calibration"
 VERDICTS = {"hit": "hit", "hit by interval": "hit (80%)", "miss": "miss"}

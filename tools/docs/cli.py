@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import typer
 
-from tools.docs.markdown import code, table
+from ufsim_papers.markdown import code, table
 
 # Values of an option, by the type that it is read as.
 KINDS = {int: "a whole number", float: "a number", Path: "a path"}

@@ -1,11 +1,11 @@
 """What the program says of itself, as pages show it."""
 
 import ufsim
-from tools.docs.markdown import code, table
 from tools.docs.results import declared
 from ufsim import _core
 from ufsim.columns import FILES, FRAMES
 from ufsim.devices import describe_profile
+from ufsim_papers.markdown import code, table
 
 
 def schemes() -> str:

@@ -3,10 +3,10 @@
 import io
 from functools import cache
 
-from tools.docs.markdown import table
 from tools.project import ROOT
 from ufsim.demo import what_to_look_at
 from ufsim.results import Comparison
+from ufsim_papers.markdown import table
 
 RESULT = ROOT / "docs/data/demo.json"
 PICTURE = "img/demo.png"
@@ -18,8 +18,8 @@ def comparison() -> Comparison:
     return Comparison.from_json(RESULT.read_text(encoding="utf-8"))
 
 
-def table_and_picture() -> str:
-    """The numbers that most readers look for first, the sentence that the demo ends with, and the picture."""
+def numbers() -> str:
+    """The numbers that most readers look for first."""
     frame = comparison().table()
     rows = (
         [
@@ -34,8 +34,13 @@ def table_and_picture() -> str:
         for name, row in frame.iterrows()
     )
     head = ("scheme", "MiB/s>", "read mean us>", "read p99 us>", "write mean us>", "write p99 us>", "WAF>")
+    return table(head, rows)
+
+
+def table_and_picture() -> str:
+    """These numbers, the sentence that the demo ends with, and the picture."""
     said = what_to_look_at(comparison())
-    return f"{table(head, rows)}\n{said}\n\n![Picture that make demo draws](../{PICTURE})\n"
+    return f"{numbers()}\n{said}\n\n![Picture that make demo draws](../{PICTURE})\n"
 
 
 def pictures() -> dict[str, bytes]:

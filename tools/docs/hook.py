@@ -6,7 +6,6 @@ names this file.
 
 import posixpath
 import re
-import sys
 from collections.abc import Callable
 from html import escape
 
@@ -17,18 +16,14 @@ from mkdocs.structure.pages import Page
 
 from tools.docs import calibration, cli, declared, demo, measured, notebook, results, tested
 from tools.project import ROOT
+from ufsim_papers import pages as papers
 
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import site_mechanisms
-import site_mqsim
-import site_papers
-
-# Documents in the project's root that are pages, too.
+# Documents outside of docs/ that are pages, too.
 ROOT_PAGES = {
     "architecture.md": "ARCHITECTURE.md",
     "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
+    **papers.DOCUMENTS,
 }
 # In the root, README is what the first page is here.
 PAGES_OF = {document: page for page, document in ROOT_PAGES.items()} | {"README.md": "index.md"}
@@ -54,7 +49,6 @@ PLAIN: dict[str, Callable[[], str]] = {
     "formats": declared.formats,
     "profiles": declared.profiles,
     "fiooptions": declared.fio_options,
-    "papers": site_papers.summary,
     "live": measured.live,
     "logcost": measured.log,
     "sweepspeed": measured.sweep,
@@ -66,15 +60,10 @@ PLAIN: dict[str, Callable[[], str]] = {
     "demo": demo.table_and_picture,
 }
 NAMED: dict[str, Callable[[str], str]] = {
-    "claims": site_papers.claims,
-    "figures": site_papers.figures,
-    "numbers": site_papers.numbers,
-    "assumed": site_papers.assumed,
-    "mechanisms": site_mechanisms.mechanisms,
     "scores": calibration.scores,
     "fitted": calibration.parameters,
     "residuals": calibration.residuals,
-    "mqsim": site_mqsim.part,
+    **papers.NAMED,
 }
 
 
@@ -113,7 +102,7 @@ def made(mark: re.Match[str]) -> str:
 
 def relinked(text: str, uri: str) -> str:
     """Links as they work on GitHub, for the site."""
-    place = "" if uri in ROOT_PAGES else posixpath.join("docs", posixpath.dirname(uri))
+    place = posixpath.dirname(ROOT_PAGES.get(uri) or posixpath.join("docs", uri))
 
     def moved(link: re.Match[str]) -> str:
         path, anchor = link[3].partition("#")[::2]

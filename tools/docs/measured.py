@@ -4,11 +4,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tools.docs.markdown import code, table
 from tools.project import ROOT
 from tools.records import kept
 from ufsim.explain import Band, in_words, made_of
 from ufsim.formats import duration
+from ufsim_papers.markdown import code, table
 
 DATA = ROOT / "docs" / "data"
 BENCHMARKS = ROOT / "benchmarks"

@@ -5,8 +5,8 @@ import re
 from functools import cache
 from typing import Any
 
-from tools.docs.markdown import code, table
 from ufsim import _core
+from ufsim_papers.markdown import code, table
 
 Schema = dict[str, Any]
 

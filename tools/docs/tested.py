@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from tools.docs.markdown import code, table
 from tools.docs.measured import DATA, of_version
 from tools.records import kept
 from ufsim.progress import clock
+from ufsim_papers.markdown import code, table
 
 
 def soak() -> str:

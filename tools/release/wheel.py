@@ -21,8 +21,6 @@ WORK = ROOT / "target" / "wheel"
 # Parts of the package that no Python file imports; a wheel without them would fail late.
 INSIDE = (
     "ufsim/py.typed",
-    "ufsim/data/claims.toml",
-    "ufsim/jobs/hpb-f6-randread-8.fio",
     "ufsim/jobs/sqlite.toml",
     "ufsim/samples/app-mix/trace.0.gz",
     "ufsim/samples/phone/nine-apps.toml",
@@ -30,8 +28,10 @@ INSIDE = (
 # The same for the sdist.
 IN_SDIST = ("Cargo.lock", "profiles/hp-ufs.toml", "apps/categories.toml", "crates/lab/build.rs", "README.md")
 
+Commands = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+
 # What a new user does, and files that it leaves. All of it takes seconds; test_demo.py runs the demo.
-TRIED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+TRIED: Commands = (
     (("ufsim", "--version"), ()),
     (("ufsim", "profiles", "hp-ufs"), ()),
     (
@@ -43,9 +43,12 @@ TRIED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
         ("out/small.png",),
     ),
     (("ufsim", "run", "jobs/sqlite.toml", "--scheme", "ideal", "--json"), ()),
+    (("ufsim", "crash", "--runs", "20"), ()),
+)
+# The same with the package of the papers, without which the first of them says how to get it.
+TRIED_WITH_PAPERS: Commands = (
     (("ufsim", "reproduce", "map-plus/t1", "--quick"), ("out/reproduce/report.html",)),
     (("ufsim", "reproduce", "hpb/f7", "--quick"), ("out/reproduce/report.html",)),
-    (("ufsim", "crash", "--runs", "20"), ()),
 )
 
 
@@ -63,6 +66,7 @@ def build(profile: str) -> None:
     rust = own | {"RUSTFLAGS": pgo.flags(tool, WORK / "pgo", instrumented)} if tool else {}
     wheel = packed(profile, DIST, rust)
     maturin("sdist", folder=DIST)
+    papers_wheel(DIST)
     check_contents(wheel)
     tools = checking_tools()
     shown = output(tools / "auditwheel", "show", wheel)
@@ -80,6 +84,14 @@ def packed(profile: str, folder: Path, environment: dict[str, str] | None = None
     shutil.rmtree(folder, ignore_errors=True)
     maturin("build", "--profile", profile, folder=folder, environment=environment)
     (wheel,) = folder.iterdir()
+    return wheel
+
+
+def papers_wheel(folder: Path) -> Path:
+    """The wheel of the package of the papers, which is Python alone."""
+    pip = (BIN / "python", "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps")
+    run(*pip, "--no-build-isolation", "--wheel-dir", folder, ROOT / "papers")
+    (wheel,) = folder.glob("ufsim_papers-*.whl")
     return wheel
 
 
@@ -128,14 +140,26 @@ def try_wheel(wheel: Path | None, profile: str) -> None:
         from_here = ("--no-index", "--find-links", str(packages), "--constraint", str(ROOT / "requirements.lock"))
         install = (programs / "pip", "install", "--quiet", "--disable-pip-version-check", *from_here, wheel)
         run(*alone, *install, cwd=home, environment=environment, inherit=False)
-        for command, files in TRIED:
-            begun = time.monotonic()
-            program, *arguments = command
-            run(*alone, programs / program, *arguments, cwd=home, environment=environment, inherit=False, quiet=True)
-            absent = [name for name in files if not (home / name).is_file()]
-            if absent:
-                failed(f"{' '.join(command)}: did not make {', '.join(absent)}")
-            print(f"{' '.join(command)}: {time.monotonic() - begun:.1f} s", flush=True)
+        tried(home, alone, environment, TRIED)
+        command = [str(programs / "ufsim"), *TRIED_WITH_PAPERS[0][0][1:]]
+        refused = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, check=False)
+        if refused.returncode != 2 or "ufsim[papers]" not in refused.stderr:
+            failed(f"without its package `ufsim reproduce` says {refused.stderr!r}")
+        run(*alone, *install[:-1], papers_wheel(home), cwd=home, environment=environment, inherit=False)
+        tried(home, alone, environment, TRIED_WITH_PAPERS)
+
+
+def tried(home: Path, alone: tuple[str, ...], environment: dict[str, str], commands: Commands) -> None:
+    """Runs commands of the environment in `home`; each has to leave its files."""
+    for command, files in commands:
+        begun = time.monotonic()
+        program, *arguments = command
+        words = (*alone, str(home / "env" / "bin" / program), *arguments)
+        run(*words, cwd=home, environment=environment, inherit=False, quiet=True)
+        absent = [name for name in files if not (home / name).is_file()]
+        if absent:
+            failed(f"{' '.join(command)}: did not make {', '.join(absent)}")
+        print(f"{' '.join(command)}: {time.monotonic() - begun:.1f} s", flush=True)
 
 
 def dependencies() -> Path:

@@ -40,7 +40,7 @@ ACCEPTED: dict[tuple[str, str], str] = {
     ("writers", "python/ufsim/locks.py"): "files that are locked and hold nothing",
     ("writers", "python/ufsim/screen.py"): "standard output",
     ("writers", "python/ufsim/states.py"): "the time of a state's last use",
-    ("writers", "python/ufsim/reproduce/figure.py"): "a drawing in memory",
+    ("writers", "papers/ufsim_papers/figure.py"): "a drawing in memory",
 }
 
 
@@ -205,7 +205,7 @@ def who_writes(tree: Tree) -> Iterator[Finding]:
     for path, text in tree.files.items():
         if re.match(r"crates/\w+/src/.*\.rs$", path) and not writers.TESTS.search(path):
             found, place = writers.rust(text), "crates/files"
-        elif re.match(r"python/ufsim/.*\.py$", path):
+        elif re.match(r"(python/ufsim|papers/ufsim_papers)/.*\.py$", path):
             found, place = writers.python(text), "ufsim.outputs"
         else:
             continue

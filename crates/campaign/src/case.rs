@@ -67,7 +67,7 @@ pub(crate) enum Ended {
 
 /// The promises that a device can be made to break: name, and what the device does, in one line.
 pub fn sabotages() -> Vec<(&'static str, &'static str)> {
-    Sabotage::ALL.iter().map(|(name, sabotage)| (*name, sabotage.summary())).collect()
+    Sabotage::ALL.iter().map(|sabotage| (sabotage.name(), sabotage.doc())).collect()
 }
 
 /// The promise with this name.
@@ -75,9 +75,8 @@ pub fn sabotages() -> Vec<(&'static str, &'static str)> {
 /// # Errors
 /// A message with all names.
 pub fn sabotage(name: &str) -> Result<Sabotage, String> {
-    let names = || Sabotage::ALL.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
-    let found = Sabotage::ALL.iter().find(|(known, _)| *known == name);
-    found.map(|(_, sabotage)| *sabotage).ok_or_else(|| format!("sabotage = \"{name}\": must be one of {}", names()))
+    let unknown = || format!("sabotage = \"{name}\": must be one of {}", Sabotage::NAMES.join(", "));
+    Sabotage::from_name(name).ok_or_else(unknown)
 }
 
 impl Case {

@@ -6,7 +6,6 @@ use std::str::FromStr;
 
 use crate::case::{Case, PLAIN, sabotage};
 use crate::script::Script;
-use ftl::Sabotage;
 
 impl Display for Case {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
@@ -17,8 +16,8 @@ impl Display for Case {
         if !self.reduced.plain.is_empty() {
             write!(f, "/plain={}", self.reduced.plain.join(","))?;
         }
-        match Sabotage::ALL.iter().find(|(_, sabotage)| Some(*sabotage) == self.sabotage) {
-            Some((name, _)) => write!(f, "/break={name}"),
+        match self.sabotage {
+            Some(sabotage) => write!(f, "/break={}", sabotage.name()),
             None => Ok(()),
         }
     }
@@ -107,6 +106,8 @@ impl Case {
 
 #[cfg(test)]
 mod tests {
+    use ftl::Sabotage;
+
     use super::*;
     use crate::case::Reduced;
 

@@ -68,14 +68,14 @@ fn asked(mut args: impl Iterator<Item = String>) -> Result<Asked, String> {
 
 /// The sabotages that are not searched for, with the reason.
 fn beyonds() -> Vec<Value> {
-    let all = Sabotage::ALL.iter().filter_map(|&(name, sabotage)| Some((name, beyond(sabotage)?)));
+    let all = Sabotage::ALL.iter().filter_map(|&sabotage| Some((sabotage.name(), beyond(sabotage)?)));
     all.map(|(name, why)| json!({ "sabotage": name, "why": why })).collect()
 }
 
 /// One search and its result.
 struct Row {
     scheme: &'static str,
-    sabotage: Option<(&'static str, Sabotage)>,
+    sabotage: Option<Sabotage>,
     report: Report,
     seconds: f64,
 }
@@ -96,7 +96,7 @@ impl Row {
         let complete: Vec<Value> =
             complete.iter().map(|&(left, states)| json!({ "level": level(left), "states": states })).collect();
         json!({
-            "scheme": self.scheme, "sabotage": self.sabotage.map(|(name, _)| name), "states": states, "steps": steps,
+            "scheme": self.scheme, "sabotage": self.sabotage.map(Sabotage::name), "states": states, "steps": steps,
             "cuts": cuts, "surveys": surveys, "depth": depth, "complete": complete, "seconds": self.seconds,
             "failure": failure,
         })
@@ -104,7 +104,7 @@ impl Row {
 }
 
 /// What is searched: a scheme, as it is or with a sabotage.
-type Job = (&'static str, Option<(&'static str, Sabotage)>);
+type Job = (&'static str, Option<Sabotage>);
 
 /// Part of the time after which a sabotage has not been found.
 const SABOTAGE_SHARE: f64 = 0.01;
@@ -115,7 +115,7 @@ fn search_all(asked: &Asked) -> Vec<Row> {
     let began = Instant::now();
     let concerned = |scheme| {
         let all = Sabotage::ALL.iter().copied();
-        all.filter(move |(_, sabotage)| sabotage.concerns(mapping(scheme)) && beyond(*sabotage).is_none())
+        all.filter(move |sabotage| sabotage.concerns(mapping(scheme)) && beyond(*sabotage).is_none())
     };
     let sabotages = asked.schemes.iter().flat_map(|&scheme| concerned(scheme).map(move |found| (scheme, Some(found))));
     let each = SABOTAGE_SHARE * asked.seconds * asked.cores as f64;
@@ -125,7 +125,7 @@ fn search_all(asked: &Asked) -> Vec<Row> {
     let each = (asked.seconds - began.elapsed().as_secs_f64()) / rounds;
     rows.extend(searched(schemes, asked.cores, each));
     let place = |row: &Row| SCHEMES.iter().position(|scheme| *scheme == row.scheme);
-    let number = |row: &Row| Sabotage::ALL.iter().position(|(name, _)| Some(*name) == row.sabotage.map(|(n, _)| n));
+    let number = |row: &Row| row.sabotage;
     rows.sort_by_key(|row| (number(row), place(row)));
     rows
 }
@@ -149,7 +149,7 @@ fn searched(jobs: Vec<Job>, cores: usize, each: f64) -> Vec<Row> {
 }
 
 #[allow(clippy::disallowed_types)]
-fn search(scheme: &'static str, sabotage: Option<(&'static str, Sabotage)>, seconds: f64) -> Row {
+fn search(scheme: &'static str, sabotage: Option<Sabotage>, seconds: f64) -> Row {
     let began = Instant::now();
     let mut told = 0.0;
     let mut go_on = |report: &Report| {
@@ -163,14 +163,14 @@ fn search(scheme: &'static str, sabotage: Option<(&'static str, Sabotage)>, seco
     let most = if sabotage.is_some() { 100_000 } else { 2_000_000 };
     let mut searched = Report::default();
     for scope in Scope::narrow(scheme).into_iter().map(|narrow| Scope { most: narrow.most.min(most / 4), ..narrow }) {
-        searched.add(explore(&Scope { sabotage: sabotage.map(|(_, s)| s), ..scope }, &mut go_on));
+        searched.add(explore(&Scope { sabotage, ..scope }, &mut go_on));
         if searched.failure.is_some() {
             break;
         }
     }
     let mut report = Report::default();
     if searched.failure.is_none() {
-        let scope = Scope { most, sabotage: sabotage.map(|(_, s)| s), ..Scope::new(scheme, levels()) };
+        let scope = Scope { most, sabotage, ..Scope::new(scheme, levels()) };
         report = explore(&scope, &mut go_on);
     }
     report.add(searched);
@@ -184,7 +184,7 @@ fn print_table(rows: &[Row]) {
     );
     for row in rows {
         let Report { states, steps, cuts, depth, complete, failure, .. } = &row.report;
-        let sabotage = row.sabotage.map_or("-", |(name, _)| name);
+        let sabotage = row.sabotage.map_or("-", Sabotage::name);
         let result = match failure {
             Some(failure) => format!("found in {} steps: {}", failure.steps.len(), failure.what),
             None => {

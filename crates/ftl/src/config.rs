@@ -1,11 +1,29 @@
-//! Configuration of the firmware, which a device profile gives.
+//! Configuration of the firmware, and the keys of a device profile that give it.
 
 use nand::{Faults, Geometry, Timing};
 use params::ParamError;
-use units::{Nanos, UNIT_BYTES};
+use units::{Nanos, UNIT_BYTES, UNIT_KIB};
 
 use crate::sabotage::Sabotage;
 use crate::write_path::WritePathConfig;
+
+params::params! {
+    /// The firmware's one thread.
+    pub FirmwareParams {
+        /// Time spent on each command.
+        command_ns: count(0 to 1000000);
+        /// Buffered write data that has waited this long is programmed even if its row is not full.
+        idle_flush_us: count(10 to 10000000);
+    }
+}
+
+params::params! {
+    /// Wear levelling.
+    pub WearParams {
+        /// Starts when erase counts differ by more than this.
+        spread_erases: count(2 to 1000000);
+    }
+}
 
 /// Everything that makes one device. It is built from a profile, whose reader checks the ranges. `P` is the type of the
 /// parameters of mapping schemes: of all schemes outside the device, none inside, where a scheme is handed its own.
@@ -69,6 +87,47 @@ impl<P> Config<P> {
     }
 }
 
+units::kinds! {
+    /// What the size of the pool is the size of.
+    pub Covers {
+        /// The pool alone, with tables beside it: log buffer, directory of the metadata, superblocks, those of the
+        /// mapping scheme.
+        Pool = "pool";
+        /// All SRAM: tables take their part of the segment cache, and the pool is smaller by as much.
+        All = "all";
+    }
+}
+
+params::params! {
+    /// SRAM inside the controller.
+    pub SramParams {
+        /// The pool shared by write data, L2P segments, GC and operations in flight.
+        pool_kib: count(128 to 262136);
+        /// What pool_kib is the size of.
+        covers: choice(Covers);
+        /// At most this much of the pool holds L2P segments.
+        segment_cache_kib: count(4 to 262136);
+        /// Part of the pool that host data may never take.
+        reserve_kib: count(4 to 65536);
+        /// Writes are acknowledged only after their program, as if each had FUA.
+        write_through: switch;
+    }
+}
+
+impl SramParams {
+    /// The pool that they stand for, without what tables take of it.
+    pub fn config(&self) -> SramConfig {
+        let buffers = |kib: u32| (kib / UNIT_KIB) as u16;
+        SramConfig {
+            pool: buffers(self.pool_kib),
+            segment_cache: buffers(self.segment_cache_kib),
+            reserve: buffers(self.reserve_kib),
+            entries: false,
+            own_cache: None,
+        }
+    }
+}
+
 /// The shared SRAM pool, in buffers of 4 KiB.
 #[derive(Clone, Copy, Debug)]
 pub struct SramConfig {
@@ -85,6 +144,23 @@ pub struct SramConfig {
     pub own_cache: Option<u64>,
 }
 
+params::params! {
+    /// The L2P log buffer and the log blocks.
+    pub LogParams {
+        /// Capacity in entries of 16 bytes.
+        entries: count(64 to 65535);
+        /// Superblocks whose mappings may be missing from flash.
+        max_log_blocks: count(2 to 255), fixed;
+    }
+}
+
+impl LogParams {
+    /// What they stand for.
+    pub fn config(&self) -> LogConfig {
+        LogConfig { entries: self.entries as u16, max_log_blocks: self.max_log_blocks as u8 }
+    }
+}
+
 /// The L2P log buffer and the log blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct LogConfig {
@@ -94,30 +170,47 @@ pub struct LogConfig {
     pub max_log_blocks: u8,
 }
 
-/// GC work that is due for each unit written.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum GcPace {
-    /// The search of one unit (as in the HP-UFS authors' prototype).
-    Searched,
-    /// As much search as frees one unit.
-    Gained,
+units::kinds! {
+    /// GC work that is due for each unit written.
+    pub GcPace {
+        /// A searched unit, as in the HP-UFS authors' prototype.
+        Searched = "searched";
+        /// As much search as frees a unit, by the victim's valid pages.
+        Gained = "gained";
+    }
 }
 
-impl GcPace {
-    /// Every pace.
-    pub const ALL: [GcPace; 2] = [GcPace::Searched, GcPace::Gained];
-
-    /// Name for options and profiles.
-    pub fn name(self) -> &'static str {
-        match self {
-            GcPace::Searched => "searched",
-            GcPace::Gained => "gained",
-        }
+params::params! {
+    /// Garbage collection; thresholds count free data superblocks. A share is rounded to the nearest superblock.
+    pub GcParams {
+        /// What a written unit pays for.
+        pace: choice(GcPace);
+        /// GC runs while fewer superblocks than this are free.
+        start_superblocks: amount(4 to 1048576 of "nand.data_superblocks");
+        /// Above this writes pay for a third of that, below it for half.
+        relaxed_superblocks: amount(3 to 1048576 of "nand.data_superblocks");
+        /// At or below this writes pay for all of it; with pace = "gained" for twice as much from halfway down to the
+        /// reserve.
+        hurried_superblocks: amount(2 to 1048576 of "nand.data_superblocks");
+        /// At or below this host writes wait and GC runs without pacing.
+        reserve_superblocks: amount(2 to 65536 of "nand.data_superblocks");
+        /// With pace = "searched": written units that earn one GC step. With "gained": units that a step copies at
+        /// most, at least a row.
+        units_per_step: count(1 to 1048576);
     }
+}
 
-    /// The pace with this name.
-    pub fn from_name(name: &str) -> Option<GcPace> {
-        GcPace::ALL.into_iter().find(|pace| pace.name() == name)
+impl GcParams {
+    /// What they stand for.
+    pub fn config(&self) -> GcConfig {
+        GcConfig {
+            pace: self.pace,
+            start: self.start_superblocks,
+            relaxed: self.relaxed_superblocks,
+            hurried: self.hurried_superblocks,
+            reserve: self.reserve_superblocks,
+            units_per_step: self.units_per_step,
+        }
     }
 }
 
@@ -228,8 +321,6 @@ impl<P> Config<P> {
     }
 }
 
-/// KiB of a flash unit.
-pub const UNIT_KIB: u32 = (UNIT_BYTES / 1024) as u32;
 /// Metadata superblocks beyond those that hold every segment once: one open for writes, one being collected, two free.
 const SPARE_META_SUPERBLOCKS: u32 = 4;
 

@@ -27,13 +27,16 @@ pub mod testing;
 mod write_path;
 
 pub use self::core::{DeviceEvent, Effects};
-pub use config::{Config, EngineConfig, GcConfig, GcPace, HpbConfig, LogConfig, SramConfig, UNIT_KIB};
+pub use config::{
+    Config, Covers, EngineConfig, FirmwareParams, GcConfig, GcPace, GcParams, HpbConfig, LogConfig, LogParams,
+    SramConfig, SramParams, WearParams,
+};
 pub use device::{Device, Unpowered};
 pub use engine::power::{GcCopy, Moment};
 pub use engine::state::Translation;
-pub use engine::stay::{Account, Mark, Stay};
 pub use kind::{DeviceConfig, MappingKind, MappingParams};
-pub use report::activity::{Activity, Levels, Origin, Work};
 pub use report::stats::DeviceStats;
+pub use report::stay::Stay;
+pub use report::watch::{Event, Levels, Origin, Work};
 pub use sabotage::Sabotage;
-pub use write_path::WritePathConfig;
+pub use write_path::{WritePathConfig, WritePathParams};

@@ -5,14 +5,57 @@ use std::hash::{Hash, Hasher};
 
 use params::{Owners, ParamError};
 use ufs::DeviceInfo;
+use units::{MIB, UNIT_KIB};
 
+use crate::booster::BoosterKind;
 use crate::booster::BoosterParams;
-use crate::booster::registry::BoosterKind;
+use crate::sched::SchedulerKind;
 use crate::sched::SchedulerParams;
-use crate::sched::registry::SchedulerKind;
 
 /// Tags of a UFS host (JESD220C clause 10.7.1).
 pub(crate) const MAX_TAGS: u8 = 32;
+
+params::params! {
+    /// The host's driver.
+    pub HostParams {
+        /// Commands in flight.
+        tags: count(2 to 32);
+        /// Tags kept for the driver's own commands.
+        internal_tags: count(1 to 31);
+        /// Largest transfer of one command.
+        max_transfer_kib: count(4 to 4096);
+        /// Host DRAM for cached L2P entries.
+        memory_mib: count_or("unlimited" 1 to 65536);
+    }
+}
+
+impl HostParams {
+    /// These settings, without scheduler and booster.
+    pub fn config(&self) -> HostConfig {
+        HostConfig {
+            tags: self.tags as u8,
+            internal_tags: self.internal_tags as u8,
+            max_transfer_units: self.max_transfer_kib / UNIT_KIB,
+            memory_limit_bytes: self.memory_mib.count().map(|mib| u64::from(mib) * MIB),
+            ..HostConfig::default()
+        }
+    }
+
+    /// Refuses what does not fit together.
+    ///
+    /// # Errors
+    /// Names the key, its value and the allowed range.
+    pub fn check(&self) -> Result<(), ParamError> {
+        let wrong = |key, value: u32, allowed| Err(ParamError::must_be("host", key, &value.into(), allowed));
+        if self.internal_tags >= self.tags {
+            return wrong("internal_tags", self.internal_tags, format!("below host.tags = {}", self.tags));
+        }
+        if !self.max_transfer_kib.is_multiple_of(UNIT_KIB) {
+            return wrong("max_transfer_kib", self.max_transfer_kib, "a multiple of 4".into());
+        }
+        Ok(())
+    }
+}
 
 /// Settings of the driver. [`HostConfig::check`] says which values are allowed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,13 +9,13 @@ use units::{AppId, Counter, Lpa, Seq, SimTime};
 
 use crate::app::AppSignal;
 use crate::assembly::RequestTable;
-use crate::booster::registry::BoosterKind;
+use crate::booster::BoosterKind;
 use crate::booster::{AnyBooster, Apps, Booster, HostMemory, Internal, OwnCommands, Step};
 use crate::config::{HostConfig, HostConfigError};
 use crate::knowledge::Knowledge;
 use crate::knowledge::view::{Blind, CacheView};
 use crate::request::{Completion, HostMapping, InFlight, Noted, Part, Request, RequestOp};
-use crate::sched::registry::SchedulerKind;
+use crate::sched::SchedulerKind;
 use crate::sched::{AnyScheduler, Batch};
 use crate::stats::HostStats;
 use crate::tags::{Owner, Sent, TagTable};
@@ -67,11 +67,11 @@ impl Driver {
         let limit = config.memory_limit_bytes.unwrap_or(u64::MAX);
         Driver {
             scheduler: AnyScheduler::of_kind(config.scheduler, &config.schedulers, info.map_page_entries),
-            announces: shared.batch_notice,
-            packs: shared.packed_commands,
+            announces: shared.batch.batch_notice,
+            packs: shared.batch.packed_commands,
             reorders: config.scheduler != SchedulerKind::Noop,
             knowledge: match config.scheduler.queries_cache() {
-                true => Knowledge::new(&shared, &info),
+                true => Knowledge::new(&shared.knowledge, &info),
                 false => Knowledge::Unused,
             },
             booster: AnyBooster::attach(config.booster, &config.boosters, limit, &info),

@@ -59,13 +59,13 @@ mod stats;
 mod tags;
 
 pub use app::AppSignal;
-pub use booster::registry::BoosterKind;
+pub use booster::BoosterKind;
 pub use booster::{BlockValidity, BoosterParams};
-pub use config::{HostConfig, HostConfigError};
+pub use config::{HostConfig, HostConfigError, HostParams};
 pub use driver::Driver;
 pub use knowledge::kind::CacheKnowledge;
 pub use knowledge::view::{Blind, CacheView};
 pub use request::{Completion, HostMapping, InFlight, Request, RequestOp};
+pub use sched::SchedulerKind;
 pub use sched::SchedulerParams;
-pub use sched::registry::SchedulerKind;
 pub use stats::HostStats;

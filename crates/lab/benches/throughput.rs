@@ -10,7 +10,7 @@
 use std::ops::ControlFlow;
 use std::process::Command;
 
-use ufsim_lab::{Logging, Observe, Piece, RunResult, Spec, Workload, simulate_observed, simulate_workload};
+use ufsim_lab::{LogPart, Logging, Observe, RunResult, Spec, Workload, simulate_observed, simulate_workload};
 use workload::fio::JobFile;
 
 struct Case {
@@ -139,8 +139,8 @@ fn run(case: &Case) -> RunResult {
     }
     if case.logged {
         spec.workload = case.job.into();
-        let sink = Box::new(|_: Piece, _: &[String]| ControlFlow::Continue(()));
-        let observe = Observe::logging(Logging::Pieces(1 << 13, sink));
+        let sink = Box::new(|_: LogPart| ControlFlow::Continue(()));
+        let observe = Observe::logging(Logging::Parts(1 << 13, sink));
         let ran = simulate_observed(&spec, observe, &mut |_| ControlFlow::Continue(()));
         return ran.expect("a run without errors").result;
     }

@@ -37,25 +37,29 @@ pub struct Energy {
     pub states_uj: BTreeMap<String, f64>,
 }
 
-/// Voltages in millivolts, currents in microamperes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct EnergyModel {
-    /// Supply of the dies.
-    pub vcc_mv: u32,
-    /// Supply of controller and link.
-    pub vccq2_mv: u32,
-    /// Of an occupied die.
-    pub die_ua: u32,
-    /// Of controller and link, by state.
-    pub busy_ua: u32,
-    /// Link up, no command.
-    pub idle_ua: u32,
-    /// Link hibernates.
-    pub hibern8_ua: u32,
-    /// Clocks stopped.
-    pub clk_gated_ua: u32,
-    /// Device asleep.
-    pub sleep_ua: u32,
+params::params! {
+    /// What the device draws, for an estimate of its energy in results. It decides nothing.
+    pub EnergyModel {
+        /// Supply of the flash.
+        vcc_mv: count(1 to 10000) = 2900, "JESD220C: VCC of 2.7 V to 3.6 V; 2.9 to 3.0 V is common in phones";
+        /// Supply of controller and link.
+        vccq2_mv: count(1 to 10000) = 1800, "JESD220C: VCCQ2 of 1.7 V to 1.95 V";
+        /// A die that reads, programs, erases or moves data, from VCC.
+        die_ua: count(0 to 1000000) = 25000,
+            "assumed: data sheets of dies give 20 to 25 mA as typical for reads, programs and erases (ICC1 to ICC3)";
+        /// Controller and link while a command is under way, or a state is being entered or left, from VCCQ2.
+        busy_ua: count(0 to 10000000) = 150000,
+            "assumed: what is left of about 1 W under load, of which data sheets of UFS 2.1 tell, without the dies";
+        /// The same while the link is up and idle, and of a device that has work of its own.
+        idle_ua: count(0 to 10000000) = 40000,
+            "assumed: published figures for idle devices with the link up are some tens of milliwatts";
+        /// The same while the link hibernates.
+        hibern8_ua: count(0 to 10000000) = 1500, "assumed: data sheets give one to a few milliwatts";
+        /// The same while the clocks are stopped too, the reference clock of the device among them.
+        clk_gated_ua: count(0 to 10000000) = 1000, "assumed: below hibernation, for lack of a reference clock";
+        /// The same while the device sleeps.
+        sleep_ua: count(0 to 10000000) = 400, "assumed: data sheets give some hundreds of microamperes";
+    }
 }
 
 impl EnergyModel {

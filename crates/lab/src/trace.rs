@@ -66,9 +66,9 @@ pub(crate) fn trace_options(
     clean: &[String],
 ) -> Result<TraceOptions, LabError> {
     let config = |error: TraceError| LabError::Config(error.to_string());
-    let clean: Result<Vec<_>, _> = clean.iter().map(|name| CleanRule::from_name(name)).collect();
+    let clean: Result<Vec<_>, _> = clean.iter().map(|name| CleanRule::named(name)).collect();
     Ok(TraceOptions {
-        format: format.map(Format::from_name).transpose().map_err(config)?,
+        format: format.map(Format::named).transpose().map_err(config)?,
         device: device.map(Into::into),
         clean: clean.map_err(config)?,
     })
@@ -91,7 +91,7 @@ pub struct TraceFormat {
 pub fn trace_formats() -> Vec<TraceFormat> {
     let describe = |format: &Format| TraceFormat {
         name: format.name(),
-        about: format.about(),
+        about: format.doc(),
         needs: format.needs(),
         writable: format.can_be_written(),
     };
@@ -100,7 +100,7 @@ pub fn trace_formats() -> Vec<TraceFormat> {
 
 /// Names of the cleaning rules.
 pub fn clean_rules() -> Vec<&'static str> {
-    CleanRule::ALL.iter().map(|rule| rule.name()).collect()
+    CleanRule::NAMES.to_vec()
 }
 
 /// What is in a trace.

@@ -10,7 +10,7 @@ use ufsim_lab::{System, assemble, schemes};
 const TRANSACTIONS: u32 = 30;
 
 fn spec(mode: JournalMode) -> SqliteSpec {
-    SqliteSpec { transactions: TRANSACTIONS, fill_rows: 200, journal_mode: mode.name(), ..SqliteSpec::default() }
+    SqliteSpec { transactions: TRANSACTIONS, fill_rows: 200, journal_mode: mode, ..SqliteSpec::default() }
 }
 
 /// Runs a workload to its end on the tiny device.
@@ -81,7 +81,7 @@ fn think_time_and_processor_time_pass() {
 #[test]
 fn rows_that_do_not_fit_the_caches_are_read_from_the_device() {
     let large = SqliteSpec {
-        operations: vec![Operation::Select.name()],
+        operations: vec![Operation::Select],
         transactions: 200,
         fill_rows: 4000,
         value_bytes: 1000,

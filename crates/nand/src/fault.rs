@@ -4,6 +4,18 @@ use units::Dice;
 
 use crate::op::Kind;
 
+params::params! {
+    /// Flash operations that fail, out of a million of their kind; which ones follows from the seed of the run.
+    pub FaultParams {
+        /// Reads that cannot be corrected: the request ends with an error, the firmware's own reads are repeated.
+        read_per_million: count(0 to 100000) = 0, "no faults unless a run asks for them";
+        /// Programs: what they carried is programmed elsewhere, the superblock is given up when it is empty.
+        program_per_million: count(0 to 100000) = 0, "no faults unless a run asks for them";
+        /// Erases of the share of one die: the superblock is given up.
+        erase_per_million: count(0 to 100000) = 0, "no faults unless a run asks for them";
+    }
+}
+
 /// Failure rates of each kind of operation, per million. In two runs that are otherwise the same, the same faults cause
 /// the same failures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -19,6 +31,18 @@ pub struct Faults {
     /// Reads that fail, per million. None of their units can be read. The cells are unharmed, and the next read of them
     /// may succeed.
     pub read_per_million: u32,
+}
+
+impl FaultParams {
+    /// These rates, with the seed of what is drawn.
+    pub fn faults(&self, seed: u64) -> Faults {
+        Faults {
+            seed,
+            program_per_million: self.program_per_million,
+            erase_per_million: self.erase_per_million,
+            read_per_million: self.read_per_million,
+        }
+    }
 }
 
 impl Faults {

@@ -2,36 +2,27 @@
 
 use crate::op::Cause;
 
-/// Work whose operations take no time. They are still executed in order, and counted.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum FreeWork {
-    /// None: every operation takes its time.
-    #[default]
-    Nothing,
-    /// GC of data: its search for valid pages, its reads and its programs.
-    Gc,
-    /// The mapping table: its reads, its programs, and the search for valid pages, which reads it.
-    Mapping,
+units::kinds! {
+    /// Work whose operations take no time. They are still executed in order, and counted.
+    pub FreeWork {
+        /// Every operation takes its time.
+        Nothing = "nothing";
+        /// GC of data: its search for valid pages, its reads and its programs.
+        Gc = "gc";
+        /// The mapping table: its reads, its programs, and the search for valid pages, which reads it.
+        Mapping = "mapping";
+    }
+}
+
+params::params! {
+    /// Questions that no device can answer: what would be without some of its work.
+    pub WhatIfParams {
+        /// Flash operations that take no time, though they are done and counted. A result says so.
+        free: choice(FreeWork) = Nothing, "a device has to do all of its work";
+    }
 }
 
 impl FreeWork {
-    /// All values.
-    pub const ALL: [FreeWork; 3] = [FreeWork::Nothing, FreeWork::Gc, FreeWork::Mapping];
-
-    /// Name for options and profiles.
-    pub fn name(self) -> &'static str {
-        match self {
-            FreeWork::Nothing => "nothing",
-            FreeWork::Gc => "gc",
-            FreeWork::Mapping => "mapping",
-        }
-    }
-
-    /// The value with this name.
-    pub fn from_name(name: &str) -> Option<FreeWork> {
-        FreeWork::ALL.into_iter().find(|free| free.name() == name)
-    }
-
     /// True if operations of this cause take no time.
     #[inline]
     pub fn covers(self, cause: Cause) -> bool {

@@ -3,7 +3,8 @@
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
-use units::{Ppa, Superblock};
+use params::ParamError;
+use units::{Ppa, Superblock, UNIT_KIB};
 
 /// The kind of a superblock's cells. It decides the cell timing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -12,6 +13,36 @@ pub enum CellType {
     Slc,
     /// Three bits per cell: superblocks with user data.
     Tlc,
+}
+
+params::params! {
+    /// Shape of the flash: `[nand]`.
+    pub GeometryParams {
+        /// Channels; die d is on channel d modulo this.
+        channels: count(1 to 32), fixed;
+        /// Dies on each channel.
+        dies_per_channel: count(1 to 16), fixed;
+        /// Planes of a die that read and program together.
+        planes: count(1 to 4), fixed;
+        /// Page size of one plane; must be a power of two.
+        page_kib: count(4 to 32), fixed;
+        /// Pages of a block.
+        pages_per_block: count(4 to 4096), fixed;
+        /// Superblocks for user data. One superblock is a block on every plane of every die, or of superblock.dies. A
+        /// share is over-provisioning: so much more flash than device.capacity_mib, rounded up.
+        data_superblocks: amount(20 to 1048576 of "device.capacity_mib"), fixed;
+        /// Superblocks for metadata, in SLC mode.
+        meta_superblocks: count(3 to 65534), fixed;
+    }
+}
+
+params::params! {
+    /// Superblocks: what is filled, collected and erased as one.
+    pub SuperblockParams {
+        /// Dies of a superblock: all of them, or a group of so many. Groups take turns by the superblock's number. On
+        /// fewer dies GC collects less at a time, and data is written more slowly.
+        dies: count_or("all" 1 to 512) = "all", "striped over the whole array", fixed;
+    }
 }
 
 /// Sizes of the flash array. Each counts items of the next smaller kind.
@@ -39,6 +70,46 @@ pub struct Geometry {
     pub data_superblocks: u32,
     /// Superblocks for metadata (SLC), numbered after those for data.
     pub meta_superblocks: u32,
+}
+
+impl GeometryParams {
+    /// The array that they describe.
+    pub fn geometry(&self, superblock: &SuperblockParams) -> Geometry {
+        Geometry {
+            channels: self.channels,
+            dies_per_channel: self.dies_per_channel,
+            superblock_dies: superblock.dies.count().unwrap_or(self.channels * self.dies_per_channel),
+            planes: self.planes,
+            units_per_page: self.page_kib / UNIT_KIB,
+            pages_per_block: self.pages_per_block,
+            data_superblocks: self.data_superblocks,
+            meta_superblocks: self.meta_superblocks,
+        }
+    }
+
+    /// Refuses what does not fit together.
+    ///
+    /// # Errors
+    /// Names the key, its value and the allowed range.
+    pub fn check(&self, superblock: &SuperblockParams) -> Result<(), ParamError> {
+        let g = self.geometry(superblock);
+        if !self.page_kib.is_power_of_two() {
+            let allowed = "a power of two, 4, 8, 16 or 32";
+            return Err(ParamError::must_be("nand", "page_kib", &self.page_kib.into(), allowed));
+        }
+        if !g.dies().is_multiple_of(g.superblock_dies) {
+            let allowed = format!("\"all\" or a divisor of {}, nand.channels x nand.dies_per_channel", g.dies());
+            return Err(ParamError::must_be("superblock", "dies", &g.superblock_dies.into(), allowed));
+        }
+        let (superblocks, units) =
+            (u64::from(g.data_superblocks + g.meta_superblocks), u64::from(g.superblock_units()));
+        let most = u64::from(u32::MAX) - 2;
+        if superblocks * units > most {
+            let allowed = format!("at most {}: physical addresses have 32 bits", most / units);
+            return Err(ParamError::must_be("nand", "data_superblocks", &g.data_superblocks.into(), allowed));
+        }
+        Ok(())
+    }
 }
 
 impl Geometry {

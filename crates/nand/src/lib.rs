@@ -116,11 +116,19 @@ mod waits;
 pub use completed::Completed;
 pub use counters::Counters;
 pub use cut::CutProgram;
-pub use fault::Faults;
-pub use free::FreeWork;
-pub use geometry::{CellType, Geometry, Layout, Place};
+pub use fault::{FaultParams, Faults};
+pub use free::{FreeWork, WhatIfParams};
+pub use geometry::{CellType, Geometry, GeometryParams, Layout, Place, SuperblockParams};
 pub use nand::{Blind, Nand};
 pub use op::{Cause, Kind, NandEvent, Op, Priority, Sensed, Spare, Work};
-pub use timing::{CellTiming, Timing};
+pub use timing::{CellTiming, Timing, TimingParams};
 pub use usage::{Resource, Usage};
 pub use waits::Wait;
+
+params::params! {
+    /// Flash: shape and cell times.
+    pub NandParams {
+        with geometry: GeometryParams;
+        with timing: TimingParams;
+    }
+}

@@ -2,11 +2,33 @@
 
 use std::hash::{Hash, Hasher};
 
-use units::{Nanos, UNIT_BYTES};
+use units::{Nanos, UNIT_BYTES, bytes_per_us};
 
 use crate::free::FreeWork;
 use crate::geometry::CellType;
 use crate::op::Kind;
+
+params::params! {
+    /// Cell times and the rate of channels: `[nand]`.
+    pub TimingParams {
+        /// SLC: page read time (tR).
+        slc_read_us: count(1 to 100000);
+        /// SLC: page program time (tPROG).
+        slc_program_us: count(1 to 100000);
+        /// SLC: block erase time (tBERS).
+        slc_erase_us: count(1 to 1000000);
+        /// Data cells (MLC, TLC): page read time (tR).
+        tlc_read_us: count(1 to 100000);
+        /// Data cells (MLC, TLC): page program time (tPROG).
+        tlc_program_us: count(1 to 100000);
+        /// Data cells (MLC, TLC): block erase time (tBERS).
+        tlc_erase_us: count(1 to 1000000);
+        /// Rate of a channel; 0 = transfers take no time.
+        transfer_mib_per_s: count(0 to 16384);
+        /// A read of the page that the die sensed last skips tR.
+        page_register: switch;
+    }
+}
 
 /// Durations of the cell phases of one kind of cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +55,24 @@ pub struct Timing {
     pub page_register: bool,
     /// Work that takes no time.
     pub free: FreeWork,
+}
+
+impl TimingParams {
+    /// The times that they stand for, if work in `free` takes none.
+    pub fn timing(&self, free: FreeWork) -> Timing {
+        let cell = |[read, program, erase]: [u32; 3]| CellTiming {
+            read: Nanos::from_micros(read.into()),
+            program: Nanos::from_micros(program.into()),
+            erase: Nanos::from_micros(erase.into()),
+        };
+        Timing {
+            slc: cell([self.slc_read_us, self.slc_program_us, self.slc_erase_us]),
+            tlc: cell([self.tlc_read_us, self.tlc_program_us, self.tlc_erase_us]),
+            channel_bytes_per_us: bytes_per_us(self.transfer_mib_per_s),
+            page_register: self.page_register,
+            free,
+        }
+    }
 }
 
 impl Timing {

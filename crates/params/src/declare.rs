@@ -2,81 +2,34 @@
 
 /// Declares a set of parameters: a struct that implements [`Params`](crate::Params).
 ///
-/// Each parameter has documentation, a name that ends with its unit, a kind, and a default with its source:
+/// Each parameter has documentation, a name that ends with its unit, and a kind. It may have a default with its source;
+/// one without has to stand in every file.
 ///
 /// | kind | in a file | in the struct |
 /// |---|---|---|
 /// | `switch` | `true`, `false` | `bool` |
 /// | `count(1 to 64)` | an integer, bounds included | `u32` |
+/// | `amount(1 to 64 of "a.b")` | the same, or a share of what `a.b` counts, such as `"5 %"` | `u32` |
 /// | `one_of(1 2 4)` | one of the integers | `u32` |
-/// | `wide(0 to 1000)` | the same | `u64` |
-/// | `count_or("never" 1 to 64)` | the same, or the word | [`CountOr`](crate::CountOr); its default may be `word` |
-/// | `choice("a" "b")` | one of the words | `&'static str` |
-/// | `choices("a" "b")` | a list of them | `Vec<&'static str>` |
+/// | `wide(0 to 1000)` | an integer, bounds included | `u64` |
+/// | `count_or("never" 1 to 64)` | an integer, bounds included, or the word | [`CountOr`](crate::CountOr) |
+/// | `choice(Order)` | one of the words of an enum that `units::kinds!` has made | `Order` |
+/// | `choices(Order)` | a list of them | `Vec<Order>` |
 /// | `text` | words for people | `String` |
 ///
-/// After the source `fixed` may follow: the parameter decides where things are on flash
-/// ([`Field::fixed`](crate::Field::fixed)). `with name: Set;` before the parameters includes those of another set.
+/// A default is a value as in a file, or a variant: `= 8, "its source"`, `= "never", "..."`, `= ByName, "..."`. After
+/// that `fixed` may follow: the parameter decides where things are on flash ([`Field::fixed`](crate::Field::fixed)).
+/// `with name: Set;` before the parameters includes those of another set.
 ///
-/// Either all parameters have defaults, then the struct has [`Default`](std::default::Default) and is [`Copy`] (write
-/// `pub (clone) Name` if it can not be), or none, then files have to name each.
+/// The struct is [`Copy`]; write `pub (clone) Name` if it can not be. If all of its parameters have defaults, it has
+/// [`Default`](std::default::Default).
 #[macro_export]
 macro_rules! params {
     (
-        $(#[doc = $about:literal])* $vis:vis $name:ident {
-            $(with $inner:ident: $Inner:ty;)*
-            $( $(#[doc = $doc:literal])+ $key:ident: $kind:ident $( ( $($range:tt)* ) )?
-                = $default:tt, $source:literal $(, $fixed:ident)?; )*
-        }
-    ) => {
-        $crate::params! {
-            $(#[doc = $about])* $vis (clone) $name {
-                $(with $inner: $Inner;)*
-                $( $(#[doc = $doc])+ $key: $kind $( ( $($range)* ) )? = $default, $source $(, $fixed)?; )*
-            }
-        }
-        impl Copy for $name {}
-    };
-    (
-        $(#[doc = $about:literal])* $vis:vis (clone) $name:ident {
-            $(with $inner:ident: $Inner:ty;)*
-            $( $(#[doc = $doc:literal])+ $key:ident: $kind:ident $( ( $($range:tt)* ) )?
-                = $default:tt, $source:literal $(, $fixed:ident)?; )*
-        }
-    ) => {
-        $crate::params! {
-            @items $(#[doc = $about])* $vis $name {
-                $($inner: $Inner,)*
-                $( $(#[doc = $doc])+ $key: $kind $( ( $($range)* ) )?,
-                    Some($crate::__default!($kind $default)), $source, false $(|| $crate::__fixed!($fixed))?; )*
-            }
-        }
-        impl ::std::default::Default for $name {
-            fn default() -> $name {
-                $name {
-                    $($inner: ::std::default::Default::default(),)*
-                    $($key: $crate::__initial!($kind $( ( $($range)* ) )? $default),)*
-                }
-            }
-        }
-    };
-    (
-        $(#[doc = $about:literal])* $vis:vis $name:ident {
-            $( $(#[doc = $doc:literal])+ $key:ident: $kind:ident $( ( $($range:tt)* ) )? $(, $fixed:ident)?; )*
-        }
-    ) => {
-        $crate::params! {
-            @items $(#[doc = $about])* $vis $name {
-                $( $(#[doc = $doc])+ $key: $kind $( ( $($range)* ) )?,
-                    None, "", false $(|| $crate::__fixed!($fixed))?; )*
-            }
-        }
-    };
-    (
         @items $(#[doc = $about:literal])* $vis:vis $name:ident {
-            $($inner:ident: $Inner:ty,)*
-            $( $(#[doc = $doc:literal])+ $key:ident: $kind:ident $( ( $($range:tt)* ) )?,
-                $default:expr, $source:expr, $fixed:expr; )*
+            $(with $inner:ident: $Inner:ty;)*
+            $( $(#[doc = $doc:literal])+ $key:ident: $kind:ident $( ( $($range:tt)* ) )?
+                $(= $default:tt, $source:literal)? $(, $fixed:ident)?; )*
         }
     ) => {
         $(#[doc = $about])*
@@ -86,7 +39,7 @@ macro_rules! params {
                 #[doc = "Parameters that others have, too."]
                 pub $inner: $Inner,
             )*
-            $( $(#[doc = $doc])+ pub $key: $crate::__type!($kind), )*
+            $( $(#[doc = $doc])+ pub $key: $crate::__type!($kind $( ( $($range)* ) )?), )*
         }
 
         /// Parameters are fixed for the life of a system, so they are no part of its state.
@@ -104,9 +57,9 @@ macro_rules! params {
                         key: stringify!($key),
                         doc: concat!($($doc),+).trim_ascii(),
                         kind: $crate::__kind!($kind $( ( $($range)* ) )?),
-                        default: $default,
-                        source: $source,
-                        fixed: $fixed,
+                        default: $crate::__default!($kind $( ( $($range)* ) )? $($default)?),
+                        source: concat!($($source)?),
+                        fixed: false $(|| $crate::__fixed!($fixed))?,
                     }, )*],
                 ];
                 fields.concat()
@@ -129,6 +82,32 @@ macro_rules! params {
             }
         }
     };
+    ($(#[doc = $about:literal])* $vis:vis $name:ident { $($body:tt)* }) => {
+        $crate::params! { $(#[doc = $about])* $vis (clone) $name { $($body)* } }
+        impl Copy for $name {}
+    };
+    ($(#[doc = $about:literal])* $vis:vis (clone) $name:ident { $($body:tt)* }) => {
+        $crate::params! { @items $(#[doc = $about])* $vis $name { $($body)* } }
+        $crate::__all_defaults! { $name { $($body)* } }
+    };
+}
+
+/// The default of a set, if it has one.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __all_defaults {
+    ($name:ident {
+        $(with $inner:ident: $Inner:ty;)*
+        $( $(#[doc = $doc:literal])+ $key:ident: $kind:ident $( ( $($range:tt)* ) )?
+            = $default:tt, $source:literal $(, $fixed:ident)?; )*
+    }) => {
+        impl ::std::default::Default for $name {
+            fn default() -> $name {
+                $crate::__by_default()
+            }
+        }
+    };
+    ($($other:tt)*) => {};
 }
 
 #[doc(hidden)]
@@ -148,23 +127,20 @@ macro_rules! __type {
     (switch) => {
         bool
     };
-    (count) => {
-        u32
-    };
-    (one_of) => {
-        u32
-    };
-    (wide) => {
+    (wide($($range:tt)*)) => {
         u64
     };
-    (count_or) => {
+    (count_or($($range:tt)*)) => {
         $crate::CountOr
     };
-    (choice) => {
-        &'static str
+    (choice($Choice:ty)) => {
+        $Choice
     };
-    (choices) => {
-        Vec<&'static str>
+    (choices($Choice:ty)) => {
+        Vec<$Choice>
+    };
+    ($count:ident($($range:tt)*)) => {
+        u32
     };
 }
 
@@ -180,6 +156,9 @@ macro_rules! __kind {
     (count($min:literal to $max:literal)) => {
         $crate::Kind::Count { min: $min, max: $max }
     };
+    (amount($min:literal to $max:literal of $whole:literal)) => {
+        $crate::Kind::Amount { min: $min, max: $max, whole: $whole }
+    };
     (one_of($($number:literal)+)) => {
         $crate::Kind::OneOf { numbers: &[$($number),+] }
     };
@@ -189,48 +168,28 @@ macro_rules! __kind {
     (count_or($word:literal $min:literal to $max:literal)) => {
         $crate::Kind::CountOr { min: $min, max: $max, word: $word }
     };
-    (choice($($word:literal)+)) => {
-        $crate::Kind::Choice { words: &[$($word),+] }
+    (choice($Choice:ty)) => {
+        $crate::Kind::Choice { words: <$Choice>::NAMES, docs: <$Choice>::DOCS }
     };
-    (choices($($word:literal)+)) => {
-        $crate::Kind::Choices { words: &[$($word),+] }
+    (choices($Choice:ty)) => {
+        $crate::Kind::Choices { words: <$Choice>::NAMES, docs: <$Choice>::DOCS }
     };
 }
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __default {
-    (switch $default:literal) => {
-        $crate::Default::Switch($default)
+    (choice($Choice:ty) $default:ident) => {
+        Some($crate::Default::Word(<$Choice>::$default.name()))
     };
-    (count_or [$default:literal]) => {
-        $crate::Default::Word($default)
-    };
-    (choice $default:literal) => {
-        $crate::Default::Word($default)
-    };
-    (choices [$($default:literal),+]) => {
-        $crate::Default::Words(&[$($default),+])
-    };
-    ($count:ident $default:literal) => {
-        $crate::Default::Count($default)
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __initial {
-    (count_or($word:literal $($range:tt)*) [$default:literal]) => {
-        $crate::CountOr::Word($word)
-    };
-    (count_or($($range:tt)*) $default:literal) => {
-        $crate::CountOr::Count($default)
-    };
-    (choices($($range:tt)*) [$($default:literal),+]) => {
-        vec![$($default),+]
+    (choices($Choice:ty) [$($default:ident),+]) => {
+        Some($crate::Default::Words(const { &[$(<$Choice>::$default.name()),+] }))
     };
     ($kind:ident $( ( $($range:tt)* ) )? $default:literal) => {
-        $default
+        Some($crate::Default::from($default))
+    };
+    ($kind:ident $( ( $($range:tt)* ) )?) => {
+        None
     };
 }
 
@@ -243,23 +202,21 @@ macro_rules! __read {
     (switch, $value:expr) => {
         $value.as_bool().expect("checked")
     };
-    (count($($range:tt)*), $value:expr) => {
-        $value.as_integer().expect("checked") as u32
-    };
-    (one_of($($range:tt)*), $value:expr) => {
-        $value.as_integer().expect("checked") as u32
-    };
     (wide($($range:tt)*), $value:expr) => {
         $value.as_integer().expect("checked") as u64
     };
     (count_or($word:literal $($range:tt)*), $value:expr) => {
         $value.as_integer().map_or($crate::CountOr::Word($word), |n| $crate::CountOr::Count(n as u32))
     };
-    (choice($($word:literal)+), $value:expr) => {
-        $crate::__word(&[$($word),+], $value)
+    (choice($Choice:ty), $value:expr) => {
+        <$Choice>::from_name($value.as_str().expect("checked")).expect("checked")
     };
-    (choices($($word:literal)+), $value:expr) => {
-        $value.as_array().expect("checked").iter().map(|value| $crate::__word(&[$($word),+], value)).collect()
+    (choices($Choice:ty), $value:expr) => {{
+        let words = $value.as_array().expect("checked").iter();
+        words.map(|word| <$Choice>::from_name(word.as_str().expect("checked")).expect("checked")).collect()
+    }};
+    ($count:ident($($range:tt)*), $value:expr) => {
+        $value.as_integer().expect("checked") as u32
     };
 }
 
@@ -278,24 +235,37 @@ macro_rules! __value {
             $crate::CountOr::Word(word) => $crate::Value::from(word),
         }
     };
+    (choice, $value:expr) => {
+        $crate::Value::from($value.name())
+    };
     (choices, $value:expr) => {
-        $crate::Value::from($value.clone())
+        $crate::Value::from($value.iter().map(|chosen| chosen.name()).collect::<Vec<_>>())
     };
     ($kind:ident, $value:expr) => {
         $crate::Value::from($value)
     };
 }
 
-/// The word that a checked value names.
+/// The set in which every parameter has its default.
 #[doc(hidden)]
-pub fn __word(words: &[&'static str], value: &toml::Value) -> &'static str {
-    let named = |word: &&&str| value.as_str() == Some(**word);
-    words.iter().find(named).expect("checked")
+pub fn __by_default<P: crate::Params>() -> P {
+    let given = |field: &crate::Field| Some((field.key.to_owned(), field.default?.value()));
+    P::from_checked(&P::fields().iter().filter_map(given).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use crate::{CountOr, Params, Table, read};
+
+    units::kinds! {
+        /// One of two.
+        Letter {
+            /// The first.
+            A = "a";
+            /// The second.
+            B = "b";
+        }
+    }
 
     crate::params! {
         /// Shared.
@@ -313,13 +283,13 @@ mod tests {
             /// On?
             on: switch = true, "s";
             /// Now and then.
-            every_us: count_or("never" 0 to 9) = ["never"], "s";
+            every_us: count_or("never" 0 to 9) = "never", "s";
             /// Size.
             size_kib: count_or("all" 1 to 9) = 3, "s";
             /// Seed.
             seed: wide(0 to 1_000_000_000_000) = 1_000_000_000_000, "s";
             /// One.
-            one: choice("a" "b") = "b", "s";
+            one: choice(Letter) = B, "s";
         }
     }
 
@@ -327,17 +297,19 @@ mod tests {
         /// A list.
         (clone) Listed {
             /// Some.
-            some: choices("a" "b") = ["b", "a"], "s";
+            some: choices(Letter) = [B, A], "s";
         }
     }
 
     crate::params! {
-        /// Nothing by default.
-        Named {
+        /// One with a default, others without.
+        (clone) Named {
             /// Name.
             name: text;
             /// Size.
-            size_mib: count(16 to 64), fixed;
+            size_mib: amount(16 to 64 of "a.b"), fixed;
+            /// Width.
+            width: count(1 to 8) = 3, "s";
         }
     }
 
@@ -356,9 +328,9 @@ mod tests {
         let copied: Copied = read("t", &Table::new()).unwrap();
         assert_eq!(copied, Copied::default());
         assert_eq!((copied.every_us, copied.size_kib), (CountOr::Word("never"), CountOr::Count(3)));
-        assert_eq!((copied.shared.width, copied.on, copied.seed, copied.one), (4, true, 1_000_000_000_000, "b"));
+        assert_eq!((copied.shared.width, copied.on, copied.seed, copied.one), (4, true, 1_000_000_000_000, Letter::B));
         let listed: Listed = read("t", &Table::new()).unwrap();
-        assert_eq!((&listed, &listed.some), (&Listed::default(), &vec!["b", "a"]));
+        assert_eq!((&listed, &listed.some), (&Listed::default(), &vec![Letter::B, Letter::A]));
         assert!(Copied::fields().iter().all(|f| f.kind.admits(&f.default.unwrap().value())));
     }
 
@@ -367,10 +339,10 @@ mod tests {
         let text = "width = 8\non = false\nevery_us = 0\nsize_kib = 'all'\nseed = 0\none = 'a'";
         let copied: Copied = read("t", &table(text)).unwrap();
         assert_eq!((copied.shared.width, copied.on, copied.every_us.count()), (8, false, Some(0)));
-        assert_eq!((copied.size_kib.count(), copied.seed, copied.one), (None, 0, "a"));
+        assert_eq!((copied.size_kib.count(), copied.seed, copied.one), (None, 0, Letter::A));
         comes_back(&copied);
         let named: Named = read("t", &table("name = 'x'\nsize_mib = 16")).unwrap();
-        assert_eq!((named.name.as_str(), named.size_mib), ("x", 16));
+        assert_eq!((named.name.as_str(), named.size_mib, named.width), ("x", 16, 3));
         comes_back(&named);
         comes_back(&Listed::default());
     }
@@ -387,7 +359,9 @@ mod tests {
             (fields[0].doc, fields[0].source, fields[0].fixed, fields[1].fixed),
             ("Width.", "a book", true, false)
         );
-        assert!(Named::fields()[1].fixed && Named::fields()[1].default.is_none());
+        let named = Named::fields();
+        assert!(named[1].fixed && named[1].default.is_none() && named[2].default.is_some());
+        assert_eq!(fields[5].meaning(), "One. \"a\": the first. \"b\": the second.");
     }
 
     #[test]
@@ -397,7 +371,10 @@ mod tests {
         assert_eq!(told("one = 'c'"), "t.one = \"c\": must be one of \"a\", \"b\"");
         assert!(told("wide = 9").starts_with("t.wide = 9: unknown key, must be one of width, on, "));
         let missing = read::<Named>("t", &table("name = 'x'")).unwrap_err();
-        assert_eq!(missing.to_string(), "t.size_mib is missing: must be 16..=64");
+        let amount = "16..=64, or a share of a.b such as \"5 %\"";
+        assert_eq!(missing.to_string(), format!("t.size_mib is missing: must be {amount}"));
+        let share = read::<Named>("t", &table("name = 'x'\nsize_mib = '5 %'")).unwrap_err();
+        assert_eq!(share.to_string(), "t.size_mib = \"5 %\": must be 16..=64, without a share");
         let none = read::<crate::NoParams>("t", &table("a = 1")).unwrap_err();
         assert_eq!(none.to_string(), "t.a = 1: unknown key, there are none");
     }

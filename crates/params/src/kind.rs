@@ -11,6 +11,8 @@ pub enum Kind {
     Switch,
     /// An integer of 32 bits, bounds included.
     Count { min: u32, max: u32 },
+    /// The same, or a share of what the key `whole` counts ([`Share`]).
+    Amount { min: u32, max: u32, whole: &'static str },
     /// An integer, bounds included.
     Wide { min: u64, max: u64 },
     /// An integer of 32 bits, bounds included, or one word.
@@ -18,9 +20,9 @@ pub enum Kind {
     /// One of some integers.
     OneOf { numbers: &'static [u32] },
     /// One of some words.
-    Choice { words: &'static [&'static str] },
+    Choice { words: &'static [&'static str], docs: &'static [&'static str] },
     /// A list of at least one of some words.
-    Choices { words: &'static [&'static str] },
+    Choices { words: &'static [&'static str], docs: &'static [&'static str] },
 }
 
 impl Kind {
@@ -29,7 +31,7 @@ impl Kind {
         match self {
             Kind::Text => "text",
             Kind::Switch => "switch",
-            Kind::Count { .. } | Kind::Wide { .. } | Kind::OneOf { .. } => "count",
+            Kind::Count { .. } | Kind::Amount { .. } | Kind::Wide { .. } | Kind::OneOf { .. } => "count",
             Kind::CountOr { .. } => "count_or",
             Kind::Choice { .. } => "choice",
             Kind::Choices { .. } => "choices",
@@ -42,6 +44,7 @@ impl Kind {
             Kind::Text => "a non-empty string".into(),
             Kind::Switch => "true or false".into(),
             Kind::Count { min, max } => format!("{min}..={max}"),
+            Kind::Amount { min, max, whole } => format!("{min}..={max}, or a share of {whole} such as \"5 %\""),
             Kind::Wide { min, max } => format!("{min}..={max}"),
             Kind::CountOr { min, max, word } => format!("{min}..={max} or \"{word}\""),
             Kind::OneOf { numbers } => {
@@ -49,8 +52,8 @@ impl Kind {
                 let (last, others) = numbers.split_last().expect("a choice");
                 if others.is_empty() { last.clone() } else { format!("{} or {last}", others.join(", ")) }
             }
-            Kind::Choice { words } => format!("one of \"{}\"", words.join("\", \"")),
-            Kind::Choices { words } => format!("a list of \"{}\"", words.join("\", \"")),
+            Kind::Choice { words, .. } => format!("one of \"{}\"", words.join("\", \"")),
+            Kind::Choices { words, .. } => format!("a list of \"{}\"", words.join("\", \"")),
         }
     }
 
@@ -91,11 +94,12 @@ impl Kind {
             Kind::Text => value.as_str().is_some_and(|s| !s.trim().is_empty()),
             Kind::Switch => value.is_bool(),
             Kind::Count { min, max } => inside(min.into(), max.into()),
+            Kind::Amount { min, max, .. } => inside(min.into(), max.into()) || Share::of(value).is_some(),
             Kind::Wide { min, max } => inside(min, max),
             Kind::CountOr { min, max, word } => inside(min.into(), max.into()) || value.as_str() == Some(word),
             Kind::OneOf { numbers } => numbers.iter().any(|&n| inside(n.into(), n.into())),
-            Kind::Choice { words } => known(words, value),
-            Kind::Choices { words } => {
+            Kind::Choice { words, .. } => known(words, value),
+            Kind::Choices { words, .. } => {
                 value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(|value| known(words, value)))
             }
         }
@@ -126,6 +130,23 @@ impl CountOr {
     }
 }
 
+/// A part of something: `"12.5 %"`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Share(f64);
+
+impl Share {
+    /// The share that a value names: a number above 0 and up to 100 before the sign.
+    pub fn of(value: &Value) -> Option<Share> {
+        let percent: f64 = value.as_str()?.trim().strip_suffix('%')?.trim_end().parse().ok()?;
+        (percent > 0.0 && percent <= 100.0).then_some(Share(percent / 100.0))
+    }
+
+    /// So much of the whole.
+    pub fn part(self, whole: f64) -> f64 {
+        self.0 * whole
+    }
+}
+
 /// The value of a parameter that no file names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Default {
@@ -137,6 +158,24 @@ pub enum Default {
     Word(&'static str),
     /// A list of words.
     Words(&'static [&'static str]),
+}
+
+impl From<bool> for Default {
+    fn from(on: bool) -> Default {
+        Default::Switch(on)
+    }
+}
+
+impl From<u64> for Default {
+    fn from(count: u64) -> Default {
+        Default::Count(count)
+    }
+}
+
+impl From<&'static str> for Default {
+    fn from(word: &'static str) -> Default {
+        Default::Word(word)
+    }
 }
 
 impl Default {
@@ -168,6 +207,19 @@ pub struct Field {
     pub fixed: bool,
 }
 
+impl Field {
+    /// What it means, and what each of its words does.
+    pub fn meaning(&self) -> String {
+        let (Kind::Choice { words, docs } | Kind::Choices { words, docs }) = self.kind else { return self.doc.into() };
+        let small = |doc: &str| match doc.as_bytes() {
+            [_, second, ..] if !second.is_ascii_uppercase() => doc[..1].to_lowercase() + &doc[1..],
+            _ => doc.to_owned(),
+        };
+        let told = words.iter().zip(docs).map(|(word, doc)| format!(" \"{word}\": {}", small(doc)));
+        self.doc.to_owned() + &told.collect::<String>()
+    }
+}
+
 /// The unit that the suffix of a key names.
 pub fn unit_of(key: &str) -> &'static str {
     const SUFFIXES: &[(&str, &str)] = &[
@@ -193,15 +245,18 @@ mod tests {
 
     #[test]
     fn every_kind_has_its_range() {
-        let cases: [(Kind, &[&str], &[&str]); 8] = [
+        let docs: &'static [&'static str] = &["A.", "B."];
+        let amount = Kind::Amount { min: 2, max: 5, whole: "a.b" };
+        let cases: [(Kind, &[&str], &[&str]); 9] = [
             (Kind::Text, &["'a'"], &["' '", "7"]),
             (Kind::Switch, &["true"], &["1", "'true'"]),
             (Kind::Count { min: 2, max: 5 }, &["2", "5"], &["1", "6", "-2", "2.5", "'2'"]),
+            (amount, &["2", "5", "'7 %'", "'0.5%'", "'100 %'"], &["1", "'7'", "'0 %'", "'-1 %'", "'101 %'", "0.5"]),
             (Kind::Wide { min: 0, max: i64::MAX as u64 }, &["0", "9223372036854775807"], &["-1"]),
             (Kind::CountOr { min: 2, max: 5, word: "all" }, &["2", "'all'"], &["1", "'none'"]),
             (Kind::OneOf { numbers: &[1, 2, 4] }, &["1", "4"], &["3", "'4'"]),
-            (Kind::Choice { words: &["a", "b"] }, &["'a'"], &["'c'", "0", "['a']"]),
-            (Kind::Choices { words: &["a", "b"] }, &["['a']", "['b', 'a', 'b']"], &["'a'", "[]", "['c']"]),
+            (Kind::Choice { words: &["a", "b"], docs }, &["'a'"], &["'c'", "0", "['a']"]),
+            (Kind::Choices { words: &["a", "b"], docs }, &["['a']", "['b', 'a', 'b']"], &["'a'", "[]", "['c']"]),
         ];
         for (kind, right, wrong) in cases {
             let value = |text: &str| format!("v = {text}").parse::<toml::Table>().unwrap().remove("v").unwrap();
@@ -225,7 +280,7 @@ mod tests {
         let or = Kind::CountOr { min: 1, max: 9, word: "all" };
         assert_eq!(told(or, "5".into()), "1..=9 or \"all\": write 5");
         assert_eq!(told(or, "some".into()), "1..=9 or \"all\"");
-        assert_eq!(told(Kind::Choice { words: &["a"] }, 5.into()), "one of \"a\"");
+        assert_eq!(told(Kind::Choice { words: &["a"], docs: &["A."] }, 5.into()), "one of \"a\"");
     }
 
     #[test]

@@ -4,19 +4,29 @@
 //! Whoever reads a TOML table with [`read`] gets every value checked, and errors that name table, key, value and range:
 //!
 //! ```
+//! units::kinds! {
+//!     /// What leaves a cache first.
+//!     pub Order {
+//!         /// What was not used for the longest time.
+//!         Lru = "lru";
+//!         /// What came first.
+//!         Fifo = "fifo";
+//!     }
+//! }
+//!
 //! ufsim_params::params! {
 //!     /// A cache.
 //!     pub CacheParams {
 //!         /// All of it.
 //!         cache_kib: count_or("unlimited" 4 to 4096) = 64, "data sheet, table 3";
 //!         /// Entries leave it in this order.
-//!         order: choice("lru" "fifo") = "lru", "an assumption";
+//!         order: choice(Order) = Lru, "an assumption";
 //!     }
 //! }
 //!
 //! let table = "cache_kib = 16".parse().unwrap();
 //! let cache: CacheParams = ufsim_params::read("cache", &table).unwrap();
-//! assert_eq!((cache.cache_kib.count(), cache.order), (Some(16), "lru"));
+//! assert_eq!((cache.cache_kib.count(), cache.order), (Some(16), Order::Lru));
 //!
 //! let table = "cache_kib = 2".parse().unwrap();
 //! let error = ufsim_params::read::<CacheParams>("cache", &table).unwrap_err();
@@ -33,8 +43,8 @@ mod kind;
 mod owners;
 mod read;
 
-pub use declare::__word;
-pub use kind::{CountOr, Default, Field, Kind, unit_of};
+pub use declare::__by_default;
+pub use kind::{CountOr, Default, Field, Kind, Share, unit_of};
 pub use owners::{Owner, Owners};
 pub use read::{ParamError, check, known_keys_only, read};
 pub use toml::{Table, Value};

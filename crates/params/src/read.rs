@@ -4,7 +4,7 @@ use std::fmt;
 
 use toml::{Table, Value};
 
-use crate::{Field, Params};
+use crate::{Field, Kind, Params};
 
 /// A value that is not allowed, a key that does not exist, or one that is missing.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -83,6 +83,10 @@ pub fn check(name: &str, table: &Table, fields: &[Field]) -> Result<Table, Param
         };
         if !f.kind.admits(&value) {
             return Err(ParamError::must_be(name, f.key, &value, f.kind.allowed_not(&value)));
+        }
+        // A share was put in its place before, by whoever knows the whole.
+        if let (Kind::Amount { min, max, .. }, Value::String(_)) = (f.kind, &value) {
+            return Err(ParamError::must_be(name, f.key, &value, format!("{min}..={max}, without a share")));
         }
         checked.insert(f.key.into(), value);
     }

@@ -74,7 +74,7 @@ fn of_whole(report: &::whole::Report) -> Value {
 #[pyfunction]
 #[pyo3(signature = (whole = false))]
 pub fn crash_sabotages(whole: bool) -> Vec<(&'static str, &'static str)> {
-    if whole { Hole::ALL.iter().map(|(name, hole)| (*name, hole.summary())).collect() } else { sabotages() }
+    if whole { Hole::ALL.iter().map(|hole| (hole.name(), hole.doc())).collect() } else { sabotages() }
 }
 
 /// A recovery of the HP-UFS paper's device: what it has found, and its times in milliseconds by part, as JSON. With

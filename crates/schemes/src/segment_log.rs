@@ -42,7 +42,7 @@ use params::ParamError;
 use ufs::LpaRun;
 use units::{Lpa, MapUnit, Nanos, NoCounters, Ppa, SEGMENT_ENTRIES, Seq, Superblock, UNIT_BYTES};
 
-use pipeline::Pipeline;
+use pipeline::{Mode, Pipeline};
 use updates::{Order, Updates};
 
 use super::portions::{read_map_units, take_valid};
@@ -55,6 +55,36 @@ use ftl::seat::{
 };
 use ftl::{EngineConfig, HpbConfig};
 
+units::kinds! {
+    /// What the segment cache holds.
+    pub Cached {
+        /// Whole segments.
+        Segments = "segments";
+        /// Single entries of 4 bytes.
+        Entries = "entries";
+    }
+}
+
+units::kinds! {
+    /// What an entry of HPB is.
+    pub HpbEntry {
+        /// The bare address in 4 bytes, for booster hpb.
+        Plain = "plain";
+        /// 8 bytes that prove where and when they were made.
+        Sealed = "sealed";
+    }
+}
+
+units::kinds! {
+    /// Who decides what a host with HPB 2.0 caches.
+    pub HpbControl {
+        /// The host.
+        Host = "host";
+        /// The device recommends.
+        Device = "device";
+    }
+}
+
 params::params! {
     /// `segment-log`: how the mapping is cached, logged and flushed, and what is published to an HPB host.
     pub SegmentLogParams {
@@ -63,19 +93,15 @@ params::params! {
         segment_kib: one_of(1 2 4) = 4,
             "HP-UFS Sec. II-A: an L2P segment has 4 KB; smaller parts are an option of this project, after MSFTL Sec. \
             3.1", fixed;
-        /// Contents of the segment cache (sram.segment_cache_kib): whole segments, or single entries of 4 bytes.
-        cached: choice("segments" "entries") = "segments", "HP-UFS authors' prototype: L2P segments";
+        /// Contents of the segment cache (sram.segment_cache_kib).
+        cached: choice(Cached) = Segments, "HP-UFS authors' prototype: L2P segments";
         /// A map flush starts above this many log entries.
         flush_above_entries: count(32 to 65535) = 1408, "HP-UFS authors' prototype: 1408";
-        /// How a map flush proceeds. "rounds": commands stop; as many map units as the segment cache holds are read,
-        /// then all of them are programmed, and so on. "pipelined": commands stop; a row is programmed as soon as its
-        /// map units have been read, while others are read. "background": the same beside commands; host data wait
-        /// only while the log has no room for them.
-        flush_mode: choice("rounds" "pipelined" "background") = "rounds",
+        /// How a map flush proceeds.
+        flush_mode: choice(Mode) = Rounds,
             "HP-UFS authors' prototype: a map flush stops everything else, and takes 272 segments at a time";
-        /// Order in which a map flush takes the map units with changes: that in which the log names them first, or
-        /// that of their addresses. The index for sorting takes 2 bytes of SRAM for each entry of the log.
-        flush_order: choice("log" "address") = "log", "assumed: the prototype goes through its log";
+        /// Order in which a map flush takes the map units with changes.
+        flush_order: choice(Order) = Log, "assumed: the prototype goes through its log";
         /// Buffers of 4 KiB in which a "pipelined" or "background" flush works; "rounds" takes as many as the segment
         /// cache has.
         flush_buffers: count(1 to 65535) = 64,
@@ -84,8 +110,8 @@ params::params! {
         hpb_group_entries: count(512 to 65536) = 1024,
             "assumed: HPB 2.0 leaves the size of a subregion to the device; here one L2P segment, as the HPB driver of \
             HP-UFS Sec. II-A reads on a miss";
-        /// HPB: entries of 8 bytes that prove where and when they were made, or bare addresses of 4, for booster hpb.
-        hpb_entry: choice("plain" "sealed") = "sealed",
+        /// HPB: what an entry is.
+        hpb_entry: choice(HpbEntry) = Sealed,
             "JESD220-3A, as Linux 6.1 has it: an entry has 8 bytes, which the host cannot make by itself";
         /// HPB: groups whose changes can be delivered entry by entry; others must be read again as a whole.
         hpb_tracked_groups: count(0 to 65535) = 0,
@@ -105,7 +131,7 @@ params::params! {
         hpb_max_read_blocks: count(1 to 255) = 128, "assumed: as host.max_transfer_kib; the paper gives no limit";
         /// HPB 2.0: who decides what the host caches (bHPBControl); boosters foam and hpbvalve always decide
         /// themselves.
-        hpb_control: choice("host" "device") = "host",
+        hpb_control: choice(HpbControl) = Host,
             "assumed: the HP-UFS paper's host decides; its device only reports changes";
         /// With hpb_control = "device": map reads for a group after which it is recommended.
         hpb_recommend_after_reads: count(1 to 255) = 8, "assumed: as activation_thld of Linux 6.1";
@@ -116,20 +142,16 @@ params::params! {
 }
 
 impl SegmentLogParams {
-    fn order(&self) -> Order {
-        if self.flush_order == "log" { Order::Log } else { Order::Address }
-    }
-
     fn hpb(&self) -> HpbConfig {
         HpbConfig {
             group_entries: self.hpb_group_entries,
-            sealed: self.hpb_entry == "sealed",
+            sealed: self.hpb_entry == HpbEntry::Sealed,
             tracked_groups: self.hpb_tracked_groups as u16,
             pending_entries: self.hpb_pending_entries as u16,
-            seal_cost: if self.hpb_entry == "sealed" { Nanos(self.hpb_seal_ns.into()) } else { Nanos::ZERO },
+            seal_cost: if self.hpb_entry == HpbEntry::Sealed { Nanos(self.hpb_seal_ns.into()) } else { Nanos::ZERO },
             region_groups: self.hpb_region_groups,
             max_blocks: self.hpb_max_read_blocks as u8,
-            recommend_after: (self.hpb_control == "device").then_some(self.hpb_recommend_after_reads as u8),
+            recommend_after: (self.hpb_control == HpbControl::Device).then_some(self.hpb_recommend_after_reads as u8),
             max_active_regions: self.hpb_max_active_regions as u16,
         }
     }
@@ -186,23 +208,7 @@ pub struct SegmentLog {
     collected: Vec<Superblock>,
 }
 
-/// How a map flush proceeds.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Mode {
-    Rounds,
-    Pipelined,
-    Background,
-}
-
 impl Mode {
-    fn of(own: &SegmentLogParams) -> Mode {
-        match own.flush_mode {
-            "rounds" => Mode::Rounds,
-            "pipelined" => Mode::Pipelined,
-            _ => Mode::Background,
-        }
-    }
-
     fn pipeline(self, own: &SegmentLogParams) -> Pipeline {
         // Commands that wait for an exclusive flush wait for these reads. Others wait only for the flush's programs.
         let reads = if self == Mode::Background { Priority::HostWrite } else { Priority::MapRead };
@@ -359,7 +365,7 @@ impl Declared for SegmentLog {
     }
 
     fn caches_entries(own: &SegmentLogParams) -> bool {
-        own.cached == "entries"
+        own.cached == Cached::Entries
     }
 
     fn published(own: &SegmentLogParams) -> HpbConfig {
@@ -398,16 +404,16 @@ impl Scheme for SegmentLog {
             unflushed: Unflushed::new(core),
             entries: sram.entries.then(entries),
             flush_above: own.flush_above_entries as usize,
-            mode: Mode::of(own),
+            mode: own.flush_mode,
             phase: Phase::Start,
-            updates: Updates::new(own.order(), core.units().count()),
+            updates: Updates::new(own.flush_order, core.units().count()),
             flush_seq: Seq(0),
             done: 0,
             round_end: 0,
             old: Vec::new(),
             round: Round::default(),
             held: 0,
-            pipeline: Mode::of(own).pipeline(own),
+            pipeline: own.flush_mode.pipeline(own),
             concerned: Vec::new(),
             collected: Vec::new(),
         }

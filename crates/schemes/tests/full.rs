@@ -28,7 +28,7 @@ fn cramped(planes: u32, pace: GcPace) -> DeviceConfig {
 /// Full devices of every kind.
 fn full_devices() -> impl Iterator<Item = (Bench, Rng)> {
     let kinds = self_reliant().flat_map(|kind| [2, 4].map(|planes| (kind, planes)));
-    let paced = kinds.flat_map(|(kind, planes)| GcPace::ALL.map(|pace| (kind, planes, pace)));
+    let paced = kinds.flat_map(|(kind, planes)| GcPace::ALL.iter().map(move |&pace| (kind, planes, pace)));
     let seeded = paced.flat_map(|device| (1..=4).map(move |seed| (device, seed)));
     seeded.map(|((kind, planes, pace), seed)| {
         println!("{kind:?}, {planes} planes, {pace:?}, seed {seed}");

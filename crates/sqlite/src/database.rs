@@ -59,7 +59,7 @@ impl Database {
     /// Sets the options of the workload, in Mobibench's order.
     pub fn configure(&mut self) -> Result<(), DatabaseError> {
         let spec = &self.spec;
-        let (mode, synchronous) = (spec.journal_mode, spec.synchronous);
+        let (mode, synchronous) = (spec.journal_mode.name(), spec.synchronous.name());
         let set = |connection: &Connection| -> rusqlite::Result<String> {
             connection.pragma_update(None, "page_size", spec.page_bytes)?;
             connection.pragma_update(None, "cache_size", -i64::from(spec.sqlite_cache_kib))?;

@@ -20,7 +20,7 @@ pub(crate) trait Watch {
 /// Formats the disk, fills the tables, runs all transactions, closes the database and unmounts.
 pub(crate) fn run(spec: &SqliteSpec, disk: Box<dyn Disk>, watch: &mut dyn Watch) -> Result<(), DatabaseError> {
     watch.phase(None);
-    let volume = Volume::format(disk, spec.file_system(), spec.geometry())?;
+    let volume = Volume::format(disk, spec.file_system, spec.geometry())?;
     let mut database = Database::open(volume, spec)?;
     database.configure()?;
     let mut phase = None;
@@ -67,7 +67,7 @@ pub struct Found {
 /// # Errors
 /// If the file system or the database can not be opened or read.
 pub fn inspect(spec: &SqliteSpec, image: Image, fewest: u64, most: u64) -> Result<Found, DatabaseError> {
-    let volume = Volume::mount(Box::new(image), spec.file_system(), spec.geometry())?;
+    let volume = Volume::mount(Box::new(image), spec.file_system, spec.geometry())?;
     let database = Database::open(volume, spec)?;
     let integrity = database.integrity()?;
     let mut rows = Rows::default();

@@ -146,7 +146,7 @@ impl Plan {
     }
 
     fn run(&mut self) -> Option<Step> {
-        let operation = self.spec.operations().nth(self.phase)?;
+        let operation = self.spec.operations.get(self.phase).copied()?;
         let tables = self.spec.tables as usize;
         // A delete takes the next table that has rows, because an earlier phase may have emptied some.
         let has_rows = |table: &usize| self.rows.tables[*table].as_ref().is_some_and(|t| !t.values.is_empty());

@@ -109,10 +109,10 @@ impl SqliteSource {
             batch: Vec::new(),
             outstanding: 0,
             versions: Versions::default(),
-            transactions: spec.operations().map(Transactions::none).collect(),
+            transactions: spec.operations.iter().copied().map(Transactions::none).collect(),
             written_at: Vec::new(),
             outcome: None,
-            groups: std::iter::once(fill).chain(spec.operations().map(measured)).collect(),
+            groups: std::iter::once(fill).chain(spec.operations.iter().copied().map(measured)).collect(),
             progress: Progress::default(),
             line: 0,
         })

@@ -12,110 +12,45 @@ use units::{Nanos, UNIT_BYTES};
 
 use crate::fs::{Geometry, Kind};
 
-/// Operation of a transaction.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Operation {
-    /// A new row.
-    Insert,
-    /// A new value for a random row.
-    Update,
-    /// Removes the oldest row.
-    Delete,
-    /// Reads a random row.
-    Select,
-}
-
-/// SQLite's `journal_mode`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum JournalMode {
-    /// The rollback journal is deleted at commit.
-    Delete,
-    /// The journal is truncated to length 0.
-    Truncate,
-    /// The journal's header is overwritten with zeroes.
-    Persist,
-    /// Write-ahead log.
-    Wal,
-}
-
-/// SQLite's `synchronous`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Synchronous {
-    /// No sync.
-    Off,
-    /// Syncs at the most critical moments.
-    Normal,
-    /// Syncs so that no power cut damages the database.
-    Full,
-    /// Like FULL; also syncs the directory after a journal has been deleted.
-    Extra,
-}
-
-/// A table of names and their values.
-type Names<T> = [(&'static str, T)];
-
-const OPERATIONS: &Names<Operation> = &[
-    ("insert", Operation::Insert),
-    ("update", Operation::Update),
-    ("delete", Operation::Delete),
-    ("select", Operation::Select),
-];
-const JOURNAL_MODES: &Names<JournalMode> = &[
-    ("delete", JournalMode::Delete),
-    ("truncate", JournalMode::Truncate),
-    ("persist", JournalMode::Persist),
-    ("wal", JournalMode::Wal),
-];
-const SYNCHRONOUS: &Names<Synchronous> = &[
-    ("off", Synchronous::Off),
-    ("normal", Synchronous::Normal),
-    ("full", Synchronous::Full),
-    ("extra", Synchronous::Extra),
-];
-const FILE_SYSTEMS: &Names<Kind> = &[
-    ("ext4-ordered", Kind::Ext4),
-    ("f2fs", Kind::F2fs),
-    ("f2fs-out-of-place", Kind::F2fsOutOfPlace),
-    #[cfg(test)]
-    ("f2fs-overtaken", Kind::F2fsOvertaken),
-    #[cfg(test)]
-    ("ext4-ignores-sync", Kind::IgnoresSync),
-];
-
-/// The value of a name that has been checked.
-fn named<T: Copy>(names: &Names<T>, name: &str) -> T {
-    names.iter().find(|(known, _)| *known == name).expect("names are checked when they are read").1
-}
-
-fn name_of<T: PartialEq>(names: &Names<T>, value: &T) -> &'static str {
-    names.iter().find(|(_, v)| v == value).map_or("?", |(name, _)| name)
-}
-
-impl Operation {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        name_of(OPERATIONS, &self)
+units::kinds! {
+    /// Operation of a transaction.
+    pub Operation {
+        /// A new row.
+        Insert = "insert";
+        /// A new value for a random row.
+        Update = "update";
+        /// Removes the oldest row.
+        Delete = "delete";
+        /// Reads a random row.
+        Select = "select";
     }
 }
 
-impl JournalMode {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        name_of(JOURNAL_MODES, &self)
+units::kinds! {
+    /// SQLite's `journal_mode`.
+    pub JournalMode {
+        /// The rollback journal is deleted at commit.
+        Delete = "delete";
+        /// The journal is truncated to length 0.
+        Truncate = "truncate";
+        /// The journal's header is overwritten with zeroes.
+        Persist = "persist";
+        /// Write-ahead log.
+        Wal = "wal";
     }
 }
 
-impl Kind {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        name_of(FILE_SYSTEMS, &self)
-    }
-}
-
-impl Synchronous {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        name_of(SYNCHRONOUS, &self)
+units::kinds! {
+    /// SQLite's `synchronous`.
+    pub Synchronous {
+        /// No sync.
+        Off = "off";
+        /// Syncs at the most critical moments.
+        Normal = "normal";
+        /// Syncs so that no power cut damages the database.
+        Full = "full";
+        /// Like FULL; also syncs the directory after a journal has been deleted.
+        Extra = "extra";
     }
 }
 
@@ -123,8 +58,7 @@ params::params! {
     /// A workload.
     pub (clone) SqliteSpec {
         /// What is measured, one after another.
-        operations: choices("insert" "update" "delete" "select") =
-            ["insert", "update", "delete", "select"], "Mobibench";
+        operations: choices(Operation) = [Insert, Update, Delete, Select], "Mobibench";
         /// Transactions of each operation.
         transactions: count(1 to 10_000_000) = 1000, "Mobibench";
         /// Bytes of a row's value.
@@ -134,15 +68,15 @@ params::params! {
         /// Rows of each table before anything is measured.
         fill_rows: count(0 to 10_000_000) = 1000, "assumed: Mobibench deletes and updates what it has inserted";
         /// Journal mode.
-        journal_mode: choice("delete" "truncate" "persist" "wal") = "truncate", "Mobibench";
+        journal_mode: choice(JournalMode) = Truncate, "Mobibench";
         /// Synchronous level.
-        synchronous: choice("off" "normal" "full" "extra") = "full", "Mobibench";
+        synchronous: choice(Synchronous) = Full, "Mobibench";
         /// Bytes of a database page: a power of two.
         page_bytes: count(512 to 65_536) = 4096, "Mobibench";
         /// SQLite's own page cache.
         sqlite_cache_kib: count(1 to 4_194_304) = 2000, "SQLite's default";
         /// Kind of file system.
-        file_system: choice("ext4-ordered" "f2fs" "f2fs-out-of-place") = "f2fs", "assumed: what phones have";
+        file_system: choice(Kind) = F2fs, "assumed: what phones have";
         /// Flushes and FUA reach the device. Without, as with the mount option `nobarrier`, a power cut may take
         /// anything.
         barriers: switch = true, "Linux's default";
@@ -185,33 +119,13 @@ impl SqliteSpec {
         spec.check().map(|()| spec).map_err(|error| wrong(&error))
     }
 
-    /// The measured operations, in order.
-    pub fn operations(&self) -> impl ExactSizeIterator<Item = Operation> + '_ {
-        self.operations.iter().map(|name| named(OPERATIONS, name))
-    }
-
-    /// The journal mode.
-    pub fn journal_mode(&self) -> JournalMode {
-        named(JOURNAL_MODES, self.journal_mode)
-    }
-
-    /// The synchronous level.
-    pub fn synchronous(&self) -> Synchronous {
-        named(SYNCHRONOUS, self.synchronous)
-    }
-
-    /// The kind of file system.
-    pub fn file_system(&self) -> Kind {
-        named(FILE_SYSTEMS, self.file_system)
-    }
-
     /// Checks rules that involve several keys.
     pub(crate) fn check(&self) -> Result<(), SpecError> {
         if !self.page_bytes.is_power_of_two() {
             return Err(SpecError(format!("sqlite.page_bytes = {}: must be a power of two", self.page_bytes)));
         }
         let mut rows = i64::from(self.fill_rows) * i64::from(self.tables);
-        for operation in self.operations() {
+        for &operation in &self.operations {
             let count = i64::from(self.transactions);
             match operation {
                 Operation::Insert => rows += count,
@@ -249,7 +163,7 @@ impl SqliteSpec {
         if !self.barriers {
             return None;
         }
-        match (self.synchronous(), self.journal_mode()) {
+        match (self.synchronous, self.journal_mode) {
             (Synchronous::Extra, _) => Some(0),
             (Synchronous::Full, JournalMode::Delete) => Some(1),
             (Synchronous::Full, _) => Some(0),

@@ -9,8 +9,8 @@ fn spec(mode: JournalMode) -> SqliteSpec {
     SqliteSpec {
         transactions: 10,
         fill_rows: 50,
-        journal_mode: mode.name(),
-        synchronous: Synchronous::Extra.name(),
+        journal_mode: mode,
+        synchronous: Synchronous::Extra,
         think_us: 3000,
         ..SqliteSpec::default()
     }

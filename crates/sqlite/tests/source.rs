@@ -6,7 +6,7 @@ use units::SimTime;
 use workload::{Next, Source};
 
 fn spec(mode: JournalMode) -> SqliteSpec {
-    SqliteSpec { transactions: 30, fill_rows: 200, journal_mode: mode.name(), ..SqliteSpec::default() }
+    SqliteSpec { transactions: 30, fill_rows: 200, journal_mode: mode, ..SqliteSpec::default() }
 }
 
 #[test]

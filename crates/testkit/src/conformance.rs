@@ -152,8 +152,9 @@ const CASES: usize = 200;
 /// A campaign without findings proves something only if it finds defects that exist: each promise that the scheme can
 /// break is missed soon, under every preset with the scheme.
 pub fn every_canary_is_caught(kind: MappingKind) {
-    let concerned = Sabotage::ALL.iter().filter(|(_, sabotage)| sabotage.concerns(kind));
-    for (&(name, sabotage), preset) in concerned.flat_map(|sabotage| of_scheme(kind).map(move |p| (sabotage, p))) {
+    let concerned = Sabotage::ALL.iter().copied().filter(|sabotage| sabotage.concerns(kind));
+    for (sabotage, preset) in concerned.flat_map(|sabotage| of_scheme(kind).map(move |p| (sabotage, p))) {
+        let name = sabotage.name();
         let broken = |case: Case| Case { sabotage: Some(sabotage), ..case }.run_as_it_is().is_err();
         let found = Case::of_scheme(preset.name).take(CASES).position(broken);
         println!("{name:<24} {:<16} {:?}", preset.name, found.map(|before| before + 1));

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use campaign::Rng;
-use ufsim_testkit::fuzz::TARGETS;
+use ufsim_testkit::fuzz::Target;
 
 /// Number of mutations of every file.
 const MUTATIONS: u32 = 500;
@@ -39,20 +39,24 @@ fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn every_target_has_a_front_end_and_a_corpus_and_nothing_else_has() {
-    let mut targets: Vec<&str> = TARGETS.iter().map(|(name, _)| *name).collect();
+    let mut targets = Target::NAMES.to_vec();
     targets.sort_unstable();
     assert_eq!(names(&fuzz().join("corpus")), targets, "directories in fuzz/corpus");
     assert_eq!(names(&fuzz().join("fuzz_targets")), targets, "files in fuzz/fuzz_targets");
-    for name in targets {
+    for &target in Target::ALL {
+        let name = target.name();
         assert!(!corpus(name).is_empty(), "fuzz/corpus/{name} is empty");
         let front = fs::read_to_string(fuzz().join(format!("fuzz_targets/{name}.rs"))).expect("a readable file");
-        assert!(front.contains(&format!("fuzz::{name}(bytes)")), "fuzz_targets/{name}.rs runs another target");
+        assert!(
+            front.contains(&format!("fuzz::Target::{target:?}.run()(bytes)")),
+            "fuzz_targets/{name}.rs runs another target"
+        );
     }
 }
 
 #[test]
 fn the_corpus_stays_small() {
-    let bytes: usize = TARGETS.iter().flat_map(|(name, _)| corpus(name)).map(|(_, content)| content.len()).sum();
+    let bytes: usize = Target::NAMES.iter().flat_map(|name| corpus(name)).map(|(_, content)| content.len()).sum();
     assert!(bytes < 200_000, "fuzz/corpus has {bytes} bytes; allowed are 199999");
 }
 
@@ -79,9 +83,9 @@ fn mutated(bytes: &[u8], other: &[u8], rng: &mut Rng) -> Vec<u8> {
 }
 
 /// Runs a target. A finding is reported with its input.
-fn try_out(target: (&str, fn(&[u8])), origin: &str, input: &[u8]) {
-    let (name, run) = target;
-    if catch_unwind(AssertUnwindSafe(|| run(input))).is_err() {
+fn try_out(target: Target, origin: &str, input: &[u8]) {
+    let name = target.name();
+    if catch_unwind(AssertUnwindSafe(|| target.run()(input))).is_err() {
         let path = std::env::temp_dir().join(format!("ufsim-fuzz-{name}"));
         fs::write(&path, input).expect("room for a finding");
         panic!("finding of target {name}, in {}, from {origin}", path.display());
@@ -90,17 +94,17 @@ fn try_out(target: (&str, fn(&[u8])), origin: &str, input: &[u8]) {
 
 #[test]
 fn no_target_finds_anything_in_its_corpus_and_near_it() {
-    for &(name, run) in TARGETS {
-        let files = corpus(name);
+    for &target in Target::ALL {
+        let files = corpus(target.name());
         for (path, content) in &files {
-            try_out((name, run), path, content);
+            try_out(target, path, content);
         }
         let mut rng = Rng::new(1);
         for round in 0..MUTATIONS {
             for (path, content) in &files {
                 let (_, other) = &files[rng.below(files.len() as u32) as usize];
                 let input = mutated(content, other, &mut rng);
-                try_out((name, run), &format!("mutation {round} of {path}"), &input);
+                try_out(target, &format!("mutation {round} of {path}"), &input);
             }
         }
     }

@@ -20,10 +20,10 @@ fn spec(seed: u64) -> SqliteSpec {
     SqliteSpec {
         transactions: 100,
         fill_rows: 100,
-        file_system: FILE_SYSTEMS[(seed % 2) as usize].name(),
-        journal_mode: MODES[(seed / 2 % 4) as usize].name(),
+        file_system: FILE_SYSTEMS[(seed % 2) as usize],
+        journal_mode: MODES[(seed / 2 % 4) as usize],
         // Below this level the deletion of a journal is not synced, so the last transaction may be lost.
-        synchronous: Synchronous::Extra.name(),
+        synchronous: Synchronous::Extra,
         volume_mib: 16,
         seed,
         ..SqliteSpec::default()

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use units::{Nanos, SimTime, UNIT_BYTES};
+use units::{Nanos, SimTime, UNIT_BYTES, bytes_per_us};
 
 use crate::codec::cdb::UNMAP_LIST_BYTES;
 use crate::codec::hpb::{HPB_NOTICE_BYTES, SEALED_ENTRY_BYTES};
@@ -17,6 +17,29 @@ use crate::command::{Command, Op};
 use crate::data::{DataIn, DataOut};
 use crate::info::PLAIN_ENTRY_BYTES;
 use crate::response::{HpbNotice, Response, Status};
+
+params::params! {
+    /// The link between host and device.
+    pub LinkParams {
+        /// Rate of UPIUs from host to device; 0 = no time on the wire.
+        down_mib_per_s: count(0 to 65536);
+        /// Rate of UPIUs from device to host; 0 = no time on the wire.
+        up_mib_per_s: count(0 to 65536);
+        /// From the last byte of a message on the wire to its handling at the other end.
+        upiu_ns: count(0 to 1000000);
+    }
+}
+
+impl LinkParams {
+    /// The speed that they stand for.
+    pub fn config(&self) -> LinkConfig {
+        LinkConfig {
+            down_bytes_per_us: bytes_per_us(self.down_mib_per_s),
+            up_bytes_per_us: bytes_per_us(self.up_mib_per_s),
+            upiu_latency: Nanos(self.upiu_ns.into()),
+        }
+    }
+}
 
 /// Speed of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

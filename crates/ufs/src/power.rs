@@ -36,6 +36,8 @@
 
 use units::{Dice, Nanos, SimTime};
 
+use crate::power_config::{OtherUse, PowerConfig};
+
 /// What link, clocks and device are in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PowerState {
@@ -81,53 +83,7 @@ impl PowerState {
     }
 }
 
-/// When states begin, and what the way into them and back takes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PowerConfig {
-    /// Idle time after which the controller hibernates the link; `None` = it does not.
-    pub auto_hibern8: Option<Nanos>,
-    /// From the beginning of that until the link hibernates.
-    pub hibern8_enter: Nanos,
-    /// From there until the link is up.
-    pub hibern8_exit: Nanos,
-    /// Idle time after which the driver stops the clocks; `None` = it does not.
-    pub clkgate_delay: Option<Nanos>,
-    /// Until the clocks run again.
-    pub clk_ungate: Nanos,
-    /// Idle time after which the device is put to sleep; `None` = it is not.
-    pub autosuspend_delay: Option<Nanos>,
-    /// Until it sleeps.
-    pub sleep_enter: Nanos,
-    /// Until the device is awake, with clocks and link up.
-    pub sleep_exit: Nanos,
-    /// The driver's timer ends so much late at most.
-    pub clkgate_jitter: Nanos,
-    /// What else uses the link; `None` = nothing.
-    pub other_use: Option<OtherUse>,
-    /// Seed of what is drawn.
-    pub seed: u64,
-}
-
-/// Uses of the link by others than the workload, such as requests to another partition.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct OtherUse {
-    /// Of a hundred idle times, so many have one if they last long enough.
-    pub percent: u32,
-    /// At most so long after the idle time has begun; any moment until then is as likely.
-    pub within: Nanos,
-}
-
 impl PowerConfig {
-    /// True if there is any state but up.
-    pub fn any(&self) -> bool {
-        self.auto_hibern8.or(self.clkgate_delay).or(self.autosuspend_delay).is_some()
-    }
-
-    /// True if anything is drawn.
-    pub fn is_random(&self) -> bool {
-        self.any() && (self.clkgate_jitter > Nanos::ZERO || self.other_use.is_some())
-    }
-
     /// From a state until the link is up.
     pub fn exit(&self, state: PowerState) -> Nanos {
         match state {

@@ -196,8 +196,8 @@ impl Display for Case {
         if !self.left.0.is_empty() {
             write!(f, "/without={}", self.left.0.join(","))?;
         }
-        match Hole::ALL.iter().find(|(_, hole)| Some(*hole) == self.sabotage) {
-            Some((name, _)) => write!(f, "/break={name}"),
+        match self.sabotage {
+            Some(hole) => write!(f, "/break={}", hole.name()),
             None => Ok(()),
         }
     }
@@ -226,10 +226,8 @@ impl FromStr for Case {
                     }
                 }
                 "break" => {
-                    let names = || Hole::ALL.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-                    let found = Hole::ALL.iter().find(|(name, _)| *name == value);
-                    let told = || wrong(format!("break = \"{value}\": must be one of {}", names()));
-                    case.sabotage = Some(found.ok_or_else(told)?.1);
+                    let told = || wrong(format!("break = \"{value}\": must be one of {}", Hole::NAMES.join(", ")));
+                    case.sabotage = Some(Hole::from_name(value).ok_or_else(told)?);
                 }
                 _ => return Err(wrong(format!("\"{key}\" must be one of steps, without, break"))),
             }

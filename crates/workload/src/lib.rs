@@ -47,7 +47,7 @@ mod trace;
 mod zones;
 
 pub use generated::{Generated, GeneratedError};
-pub use merge::{MergeLimits, Merged};
+pub use merge::{MergeLimits, MergeParams, Merged};
 pub use plugged::Plugged;
 pub use replay::{Replay, ReplayMode};
 pub use request::{Flags, ProcessId, ReadOutcome, SECTOR_BYTES, StreamId, WorkOp, WorkRequest};

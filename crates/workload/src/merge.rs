@@ -31,6 +31,37 @@ use crate::{ProcessId, SECTOR_BYTES, StreamId, Trace, WorkOp, WorkRequest};
 /// A request of this size lets the plug go with the next one (`BLK_PLUG_FLUSH_SIZE`).
 const LARGE_BYTES: u64 = 128 << 10;
 
+params::params! {
+    /// Merging of neighbouring requests of a trace before the scheduler, as the block layer of Linux does it.
+    pub MergeParams {
+        /// The largest request that merging makes (max_sectors).
+        max_kib: count(4 to 65536) = 1024, "Linux drivers/ufs/core/ufshcd.c: max_sectors of 1 MiB";
+        /// Pages of memory that a merged request may have (max_segments).
+        max_segments: count(1 to 65535) = 128, "Linux drivers/ufs/core/ufshcd.c: sg_tablesize, SG_ALL";
+        /// Requests of a task that wait in its plug to be merged.
+        plug_requests: count(1 to 1024) = 32, "Linux block/blk.h: BLK_MAX_REQUEST_COUNT; 16 before 5.16";
+        /// A longer pause between two requests of a task ends its plug.
+        plug_gap_us: count(0 to 1000000) = 50,
+            "assumed: a task that waits for an answer sleeps, which ends its plug, and nine of ten answers of a Pixel \
+            4 take 60 us or more";
+        /// The same after a request that somebody waits for: a SYNC write, or a read that is not read ahead.
+        plug_sync_gap_us: count_or("as-others" 0 to 1000000) = "as-others", "as after others unless a profile has it";
+    }
+}
+
+impl MergeParams {
+    /// The limits that they stand for.
+    pub fn limits(&self) -> MergeLimits {
+        MergeLimits {
+            bytes: u64::from(self.max_kib) * 1024,
+            segments: self.max_segments.into(),
+            plug_requests: self.plug_requests as usize,
+            plug_gap: Nanos::from_micros(self.plug_gap_us.into()),
+            plug_sync_gap: Nanos::from_micros(self.plug_sync_gap_us.count().unwrap_or(self.plug_gap_us).into()),
+        }
+    }
+}
+
 /// How far merging goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MergeLimits {

@@ -25,6 +25,7 @@
 //! the driver once and ends once; those of one task go to the driver in order.
 
 mod account;
+mod config;
 mod cost;
 mod gate;
 mod processors;
@@ -35,8 +36,8 @@ use std::collections::{BTreeSet, VecDeque};
 use units::{Dice, Nanos, SimTime};
 
 pub use account::BlockAccount;
+pub use config::{BlockConfig, HostTimeParams, IdleConfig, PreemptConfig};
 pub use cost::{Cost, WorkKind};
-pub use processors::IdleConfig;
 pub use stalls::StallConfig;
 
 use gate::{Admitted, Gate};
@@ -69,47 +70,6 @@ pub enum Step {
     ToDriver(u32),
     /// This request has ended.
     Ends(u32),
-}
-
-/// Something else takes the interrupt's processor now and then.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PreemptConfig {
-    /// Completions of writes, out of a million, that find the processor taken.
-    pub per_million: u32,
-    /// For how long: at least and at most.
-    pub length: (Nanos, Nanos),
-}
-
-/// What takes time on the host.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct BlockConfig {
-    /// Requests inside; `None` = any number.
-    pub nr_requests: Option<u32>,
-    /// Processors; `None` = as many as there is work for.
-    pub processors: Option<u16>,
-    /// Costs by kind, in the order of [`WorkKind::ALL`].
-    pub costs: [Cost; WorkKind::ALL.len()],
-    /// When processors sleep; `None` = never.
-    pub idle: Option<IdleConfig>,
-    /// Stalls in bursts; `None` = none.
-    pub stalls: Option<StallConfig>,
-    /// Other work on the interrupt's processor; `None` = none.
-    pub preempt: Option<PreemptConfig>,
-    /// Seed of all that is drawn.
-    pub seed: u64,
-}
-
-impl BlockConfig {
-    /// True if anything takes time or place.
-    pub fn any(&self) -> bool {
-        let costs = self.costs.iter().any(|cost| *cost != Cost::default());
-        costs || self.nr_requests.is_some() || self.idle.is_some() || self.is_random()
-    }
-
-    /// True if anything is drawn.
-    pub fn is_random(&self) -> bool {
-        self.stalls.is_some() || self.preempt.is_some()
-    }
 }
 
 /// Of a request that is inside, or waits for that.

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use units::{Nanos, SimTime};
 
 use super::TaskId;
+use super::config::IdleConfig;
 
 /// What is done for a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,15 +31,6 @@ pub(super) struct Job {
     pub takes: Nanos,
     /// Since when it could be done.
     pub since: SimTime,
-}
-
-/// When processors sleep.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct IdleConfig {
-    /// Idle time after which a processor sleeps.
-    pub after: Nanos,
-    /// What it takes to wake.
-    pub wake: Nanos,
 }
 
 /// A processor.

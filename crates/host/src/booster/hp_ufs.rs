@@ -70,7 +70,7 @@ params::params! {
         /// Segments are given up while a phone is short of memory.
         shrinks: switch = true, "HP-UFS Sec. III-D: the cache shrinks due to memory shortage";
         /// Segments that no request has used for about this time are given up. It is looked at eight times as often.
-        unused_ms: count_or("keep" 1 to 1000000) = ["keep"],
+        unused_ms: count_or("keep" 1 to 1000000) = "keep",
             "HP-UFS Sec. III-F: a timer can be applied; the paper measures without";
     }
 }

@@ -26,7 +26,7 @@ params::params! {
     /// `hpb`: when groups are read.
     pub Params {
         /// A wanted group is read after this time at the latest, or only when the device is idle.
-        max_defer_us: count_or("idle-only" 0 to 10000000) = ["idle-only"],
+        max_defer_us: count_or("idle-only" 0 to 10000000) = "idle-only",
             "HPB 2017 Secs. 2.2.2, 3.3: READ BUFFER is executed during device idle time";
         /// Groups are also read at boot and when the device reports a change; otherwise only when a read misses.
         eager: switch = true,

@@ -1,10 +1,9 @@
-//! Boosters: uses of host DRAM that save the device work. `seat` has the traits of a booster, `registry` lists the
-//! boosters. This file has the enum dispatch to the one in use.
+//! Boosters: uses of host DRAM that save the device work. `seat` has the traits of a booster. This file lists the
+//! boosters, and has the enum dispatch to the one in use.
 
 mod app_lists;
 mod group_entries;
 mod profiles;
-pub(crate) mod registry;
 mod seat;
 mod subregion;
 
@@ -20,8 +19,28 @@ use crate::request::Part;
 pub use self::seat::BlockValidity;
 pub(crate) use self::seat::{Apps, Booster, Counted, HostMemory, Internal, OwnCommands, Step, Tamper, Usage};
 
+units::kinds! {
+    /// The boosters.
+    pub BoosterKind, list boosters {
+        /// No booster.
+        None = "none" in none::NoBooster;
+        /// Host performance booster (HPB 2017).
+        Hpb = "hpb" in hpb::Hpb;
+        /// HPB 2.0 as Linux 6.1 does it.
+        HpbLinux = "hpb-linux" in hpb_linux::HpbLinux;
+        /// Subregions fetched by counters and evicted by FOAM's priorities.
+        Foam = "foam" in foam::Foam;
+        /// HPBvalve.
+        Hpbvalve = "hpbvalve" in hpbvalve::Hpbvalve;
+        /// HP-UFS.
+        HpUfs = "hp-ufs" in hp_ufs::HpUfs;
+        /// HPBvalve's policy on HP-UFS's cache.
+        HpbvalveHpUfs = "hpbvalve-hp-ufs" in hpbvalve_hp_ufs::HpbvalveHpUfs;
+    }
+}
+
 macro_rules! dispatch {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal in $module:ident::$type:ident;)+) => {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal in $module:ident::$type:ident;)+) => {
         $(mod $module;)+
 
         /// The booster in use. There is one per driver, so its size does not matter.
@@ -45,32 +64,32 @@ macro_rules! dispatch {
             pub BoosterParams { $($name $variant: $module::Params,)+ }
         }
 
-        impl registry::BoosterKind {
+        impl BoosterKind {
             /// The protocol that it needs.
             pub fn speaks(self) -> Protocol {
                 match self {
-                    $(registry::BoosterKind::$variant => $module::SPEAKS,)+
+                    $(BoosterKind::$variant => $module::SPEAKS,)+
                 }
             }
 
             /// The counters that only this booster has.
             pub fn counters(self) -> Vec<&'static Counter> {
                 match self {
-                    $(registry::BoosterKind::$variant => <$module::$type as Counted>::Counters::declared(),)+
+                    $(BoosterKind::$variant => <$module::$type as Counted>::Counters::declared(),)+
                 }
             }
 
             /// Smallest memory limit, in bytes.
             pub(crate) fn smallest_limit(self, info: &DeviceInfo) -> u64 {
                 match self {
-                    $(registry::BoosterKind::$variant => $module::smallest_limit(info),)+
+                    $(BoosterKind::$variant => $module::smallest_limit(info),)+
                 }
             }
 
             /// Refuses combinations of its parameters that are not allowed.
             pub(crate) fn check(self, all: &BoosterParams) -> Result<(), ParamError> {
                 match self {
-                    $(registry::BoosterKind::$variant => $module::check(&all.$variant),)+
+                    $(BoosterKind::$variant => $module::check(&all.$variant),)+
                 }
             }
         }
@@ -79,13 +98,13 @@ macro_rules! dispatch {
             /// A booster for a device that has just been attached and holds no data yet. It gets its own parameters,
             /// and may use at most `limit` bytes.
             pub fn attach(
-                kind: registry::BoosterKind,
+                kind: BoosterKind,
                 all: &BoosterParams,
                 limit: u64,
                 info: &DeviceInfo,
             ) -> AnyBooster {
                 match kind {
-                    $(registry::BoosterKind::$variant => {
+                    $(BoosterKind::$variant => {
                         AnyBooster::$variant($module::attach(&all.$variant, limit, info))
                     })+
                 }
@@ -116,10 +135,10 @@ macro_rules! dispatch {
     };
 }
 
-registry::boosters!(dispatch);
+boosters!(dispatch);
 
 impl AnyBooster {
-    /// Counters that only this booster has, in the order of [`BoosterKind::counters`](registry::BoosterKind::counters).
+    /// Counters that only this booster has, in the order of [`BoosterKind::counters`].
     pub fn counted(&self) -> Vec<(&'static Counter, u64)> {
         with_booster!(self, b => b.counters().counted())
     }

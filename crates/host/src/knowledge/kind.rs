@@ -2,13 +2,12 @@
 
 units::kinds! {
     /// How the host knows what the device's mapping cache holds.
-    CacheKnowledge {
-        /// The caller of the driver tells ([`Driver::next_command_seeing`](crate::Driver::next_command_seeing)), always
-        /// exactly.
+    pub CacheKnowledge {
+        /// The simulator tells, always exactly.
         Full = "full";
-        /// The driver asks the device now and then.
+        /// By a vendor command, with which the driver asks the device now and then.
         Poll = "poll";
-        /// The driver simulates the cache.
+        /// By simulating an LRU cache.
         Lru = "lru";
     }
 }

@@ -18,7 +18,7 @@ use self::kind::CacheKnowledge;
 use self::polled::Polled;
 use self::simulated::{Comparison, Simulated};
 use self::view::{Blind, CacheView};
-use crate::sched::config::SchedConfig;
+use crate::sched::config::KnowledgeParams;
 
 /// The driver's knowledge.
 #[derive(Clone, Hash)]
@@ -35,12 +35,12 @@ pub(crate) enum Knowledge {
 
 impl Knowledge {
     /// Knowledge of a device that has just been attached: its cache is empty.
-    pub fn new(config: &SchedConfig, info: &DeviceInfo) -> Knowledge {
-        match config.knowledge {
+    pub fn new(own: &KnowledgeParams, info: &DeviceInfo) -> Knowledge {
+        match own.cache_knowledge {
             CacheKnowledge::Full => Knowledge::Full,
-            CacheKnowledge::Poll => Knowledge::Polled(Polled::new(config.poll_requests)),
+            CacheKnowledge::Poll => Knowledge::Polled(Polled::new(own.poll_requests)),
             CacheKnowledge::Lru => {
-                let entries = config.cache_entries.unwrap_or(info.map_cache_entries);
+                let entries = own.cache_entries.count().unwrap_or(info.map_cache_entries);
                 Knowledge::Simulated(Simulated::new(entries.min(info.capacity_units)))
             }
         }

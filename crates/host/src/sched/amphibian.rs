@@ -32,7 +32,7 @@ impl Policy for BySize {
     type Params = Params;
 
     fn new(own: &Params, _map_page_entries: u32) -> BySize {
-        let queue = own.shared().queue;
+        let queue = own.queue();
         BySize { queues: [Sorted::new(queue), Sorted::new(queue)], turns: Turns::default() }
     }
 

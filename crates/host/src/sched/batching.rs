@@ -59,7 +59,7 @@ impl<F: Flavour> Policy for Batching<F> {
     type Params = F::Params;
 
     fn new(own: &F::Params, map_page_entries: u32) -> Batching<F> {
-        let queue = own.shared().queue;
+        let queue = own.queue();
         Batching {
             map_page_entries,
             hits: Rings::with_slots(queue.into()),

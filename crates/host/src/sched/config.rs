@@ -1,43 +1,6 @@
 //! Settings that the schedulers share.
 
-use units::Nanos;
-
 use crate::knowledge::kind::CacheKnowledge;
-
-/// The parameters of a scheduler that concern the driver and the pending queue. `noop` has none.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct SchedConfig {
-    /// Parts that a scheduler may choose from, 1..=1024 (MAP+ Sec. VI-A: 128).
-    pub queue: u16,
-    /// A part that has waited for this long goes before its turn (MAP+ Sec. V-A: 10 ms). `mq-deadline` has its own
-    /// times.
-    pub deadline: Nanos,
-    /// How the host knows what the device's mapping cache holds.
-    pub knowledge: CacheKnowledge,
-    /// [`CacheKnowledge::Poll`]: requests between two queries, from 1 (MAP+ Sec. V-D: 1000).
-    pub poll_requests: u32,
-    /// [`CacheKnowledge::Lru`]: entries that the host assumes the mapping cache to have, from 1; `None` = as many as
-    /// the device says.
-    pub cache_entries: Option<u32>,
-    /// The device is told of a batch before its requests (MAP+ Sec. V-D).
-    pub batch_notice: bool,
-    /// The requests of an announced batch share the firmware's cost of a command.
-    pub packed_commands: bool,
-}
-
-impl Default for SchedConfig {
-    fn default() -> SchedConfig {
-        SchedConfig {
-            queue: 128,
-            deadline: Nanos::from_millis(10),
-            knowledge: CacheKnowledge::Full,
-            poll_requests: 1000,
-            cache_entries: None,
-            batch_notice: true,
-            packed_commands: false,
-        }
-    }
-}
 
 params::params! {
     /// The pending queue.
@@ -59,15 +22,14 @@ params::params! {
 params::params! {
     /// What is known of the device's mapping cache.
     pub KnowledgeParams {
-        /// How it knows what the device's mapping cache holds: from the simulator, by a vendor command, or by
-        /// simulating an LRU cache.
-        cache_knowledge: choice("full" "poll" "lru") = "full",
+        /// How it knows what the device's mapping cache holds.
+        cache_knowledge: choice(CacheKnowledge) = Full,
             "MAP+ Sec. V-D: the paper's experiments assume full awareness";
         /// With cache_knowledge = "poll": requests between two queries.
         poll_requests: count(1 to 1000000) = 1000, "MAP+ Sec. V-D: every 1000 requests";
         /// With cache_knowledge = "lru": L2P entries that the mapping cache is believed to have. "device": as many as
         /// it has.
-        cache_entries: count_or("device" 1 to 268435456) = ["device"],
+        cache_entries: count_or("device" 1 to 268435456) = "device",
             "MAP+ Sec. V-D.1: a cache of the same size, which is all that the host has to know";
     }
 }
@@ -111,67 +73,47 @@ params::params! {
 
 /// Parameters, some of which concern the driver and the pending queue.
 pub(crate) trait Settings {
-    /// Sets those values.
-    fn apply(&self, config: &mut SchedConfig);
+    /// All that concern them. Those that the scheduler does not have are the defaults.
+    fn shared(&self) -> HitBatchParams;
 
-    /// Those values.
-    fn shared(&self) -> SchedConfig {
-        let mut config = SchedConfig::default();
-        self.apply(&mut config);
-        config
+    /// Parts that the scheduler may choose from.
+    fn queue(&self) -> u16 {
+        self.shared().deadline.queue.queue as u16
     }
 }
 
 impl Settings for params::NoParams {
-    fn apply(&self, _config: &mut SchedConfig) {}
+    fn shared(&self) -> HitBatchParams {
+        HitBatchParams::default()
+    }
 }
 
 impl Settings for QueueParams {
-    fn apply(&self, config: &mut SchedConfig) {
-        config.queue = self.queue as u16;
+    fn shared(&self) -> HitBatchParams {
+        DeadlineParams { queue: *self, ..DeadlineParams::default() }.shared()
     }
 }
 
 impl Settings for DeadlineParams {
-    fn apply(&self, config: &mut SchedConfig) {
-        self.queue.apply(config);
-        config.deadline = Nanos::from_micros(self.deadline_us.into());
-    }
-}
-
-impl Settings for KnowledgeParams {
-    fn apply(&self, config: &mut SchedConfig) {
-        config.knowledge = CacheKnowledge::from_name(self.cache_knowledge).expect("the declaration lists the kinds");
-        config.poll_requests = self.poll_requests;
-        config.cache_entries = self.cache_entries.count();
-    }
-}
-
-impl Settings for BatchParams {
-    fn apply(&self, config: &mut SchedConfig) {
-        config.batch_notice = self.batch_notice;
-        config.packed_commands = self.packed_commands;
+    fn shared(&self) -> HitBatchParams {
+        HitBatchParams { deadline: *self, ..HitBatchParams::default() }
     }
 }
 
 impl Settings for HitParams {
-    fn apply(&self, config: &mut SchedConfig) {
-        self.deadline.apply(config);
-        self.knowledge.apply(config);
+    fn shared(&self) -> HitBatchParams {
+        HitBatchParams { knowledge: self.knowledge, ..self.deadline.shared() }
     }
 }
 
 impl Settings for BatchingParams {
-    fn apply(&self, config: &mut SchedConfig) {
-        self.deadline.apply(config);
-        self.batch.apply(config);
+    fn shared(&self) -> HitBatchParams {
+        HitBatchParams { batch: self.batch, ..self.deadline.shared() }
     }
 }
 
 impl Settings for HitBatchParams {
-    fn apply(&self, config: &mut SchedConfig) {
-        self.deadline.apply(config);
-        self.knowledge.apply(config);
-        self.batch.apply(config);
+    fn shared(&self) -> HitBatchParams {
+        *self
     }
 }

@@ -31,7 +31,7 @@ impl Policy for HitsFirst {
     type Params = Params;
 
     fn new(own: &Params, _map_page_entries: u32) -> HitsFirst {
-        let queue = own.shared().queue;
+        let queue = own.queue();
         HitsFirst { rings: Rings::with_slots(queue.into()), hit_turns: Turns::default(), miss_turns: Turns::default() }
     }
 

@@ -1,5 +1,5 @@
-//! Schedulers: the order in which parts that wait for a tag are sent. `seat` has the trait of a scheduler, `registry`
-//! lists the schedulers. This file has the enum dispatch to the one in use.
+//! Schedulers: the order in which parts that wait for a tag are sent. `seat` has the trait of a scheduler. This
+//! file lists the schedulers, and has the enum dispatch to the one in use.
 //!
 //! `noop` is a queue. The others are policies of [`ordered`], which has their common part. When a part becomes visible,
 //! a policy asks once whether its mappings are in the device's mapping cache
@@ -14,7 +14,7 @@
 //! A notice promises nothing: each request is resolved as if no notice had come. So a lying host gains only a read.
 //!
 //! # Glossary
-//! - **pending queue**: the parts that a scheduler may choose from, at most [`SchedConfig::queue`] ([`pending`]).
+//! - **pending queue**: the parts that a scheduler may choose from, at most `queue` of its parameters ([`pending`]).
 //! - **hit**: a part whose mappings are all in the device's mapping cache, as far as the host knows
 //!   ([`knowledge`](crate::knowledge)).
 //! - **batch**: parts whose mappings are in the same translation page ([`batches`]).
@@ -25,22 +25,44 @@ mod batching;
 pub(crate) mod config;
 mod ordered;
 mod pending;
-pub(crate) mod registry;
 mod seat;
 mod sorted;
 mod turns;
 
 use units::{Counter, CounterSets, SimTime};
 
-use self::config::{SchedConfig, Settings};
-use self::registry::SchedulerKind;
+use self::config::{HitBatchParams, Settings};
 use crate::knowledge::view::CacheView;
 use crate::request::Part;
 
 pub(crate) use self::seat::{Batch, Scheduler};
 
+units::kinds! {
+    /// The schedulers.
+    pub SchedulerKind, list schedulers {
+        /// First in, first out.
+        Noop = "noop" in noop::Fifo;
+        /// Read over write.
+        Row = "row" in row::Row;
+        /// The smallest first, with read over write.
+        Amphibian = "amphibian" in amphibian::Amphibian;
+        /// Hit prioritised (MAP+ Sec. V-A).
+        Hp = "hp" in hp::Hp;
+        /// Request batched (MAP+ Sec. V-B).
+        Rb = "rb" in rb::Rb;
+        /// The same with sorted batches (MAP+ Sec. V-C).
+        Bs = "bs" in bs::Bs;
+        /// Hit prioritised and request batched.
+        Map = "map" in map::Map;
+        /// Hit prioritised, with sorted batches.
+        MapPlus = "map-plus" in map_plus::MapPlus;
+        /// Linux's deadline scheduler.
+        MqDeadline = "mq-deadline" in mq_deadline::MqDeadline;
+    }
+}
+
 macro_rules! dispatch {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal in $module:ident::$type:ident;)+) => {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal in $module:ident::$type:ident;)+) => {
         $(mod $module;)+
 
         /// The scheduler in use. There is one per driver, so its size does not matter.
@@ -77,7 +99,7 @@ macro_rules! dispatch {
 
         impl SchedulerKind {
             /// The parameters that concern the driver and the pending queue.
-            pub(crate) fn shared(self, all: &SchedulerParams) -> SchedConfig {
+            pub(crate) fn shared(self, all: &SchedulerParams) -> HitBatchParams {
                 match self {
                     $(SchedulerKind::$variant => Settings::shared(&all.$variant),)+
                 }
@@ -135,7 +157,7 @@ macro_rules! dispatch {
     };
 }
 
-registry::schedulers!(dispatch);
+schedulers!(dispatch);
 
 impl AnyScheduler {
     /// Adds a part.

@@ -93,7 +93,7 @@ impl Policy for Elevator {
     type Params = Params;
 
     fn new(own: &Params, _map_page_entries: u32) -> Elevator {
-        let queue = own.shared().queue;
+        let queue = own.queue();
         Elevator {
             sorted: [Sorted::new(queue), Sorted::new(queue)],
             by_age: Rings::with_slots(queue.into()),

@@ -205,11 +205,10 @@ impl<P: Policy> Scheduler for Ordered<P> {
     type Params = P::Params;
 
     fn new(own: &P::Params, map_page_entries: u32) -> Ordered<P> {
-        let shared = own.shared();
         Ordered {
-            pending: Pending::new(shared.queue),
+            pending: Pending::new(own.queue()),
             policy: P::new(own, map_page_entries),
-            deadline: shared.deadline,
+            deadline: Nanos::from_micros(own.shared().deadline.deadline_us.into()),
             collected: None,
             collect: true,
             chosen: None,

@@ -26,7 +26,7 @@ impl Policy for Queues {
     type Params = Params;
 
     fn new(own: &Params, _map_page_entries: u32) -> Queues {
-        let queue = own.shared().queue;
+        let queue = own.queue();
         Queues { rings: Rings::with_slots(queue.into()), turns: Turns::default() }
     }
 

@@ -7,7 +7,7 @@
 
 use nand::{CellType, Kind};
 use ufs::{Command, DataIn, DataOut, HpbNotice, Op, PiggyBack, Response, Status, Tag, wire_bytes, wire_bytes_response};
-use units::{Lpa, Nanos, Seq, UNIT_BYTES};
+use units::{Lpa, Nanos, Seq, UNIT_BYTES, UNIT_KIB};
 
 use super::Profile;
 
@@ -128,7 +128,7 @@ impl Profile {
     }
 
     fn ceiling(&self, pattern: Pattern) -> Ceiling {
-        let units = if pattern.sequential { self.values.host.max_transfer_kib / super::lower::UNIT_KIB } else { 1 };
+        let units = if pattern.sequential { self.values.host.max_transfer_kib / UNIT_KIB } else { 1 };
         let command = Nanos(self.values.firmware.command_ns.into());
         let wire = self.wire(pattern, units);
         let tags = f64::from(self.values.host.tags - self.values.host.internal_tags);
@@ -185,14 +185,14 @@ impl Profile {
     /// How often a sequential read of so many units senses. Without a page register every request does.
     fn senses(&self, units: u32) -> f64 {
         let rows = self.rows(units);
-        if self.values.nand.page_register { rows } else { rows.max(1.0) }
+        if self.values.nand.timing.page_register { rows } else { rows.max(1.0) }
     }
 
     /// The least that a request waits for flash: for the die that has the most rows of it.
     fn least_on_flash(&self, pattern: Pattern, units: u32) -> Nanos {
         let (timing, geometry) = (self.timing(), self.geometry());
         let row = geometry.row_units();
-        let sensed_before = self.values.nand.page_register && pattern.sequential && units < row;
+        let sensed_before = self.values.nand.timing.page_register && pattern.sequential && units < row;
         let one = match pattern.writes {
             false if sensed_before => timing.transfer(units),
             false => timing.cell(CellType::Tlc, Kind::Read) + timing.transfer(units.min(row)),

@@ -63,7 +63,7 @@ pub const FACTS: &[Fact] = &[
         name: "metadata_bytes",
         about: "Flash for the mapping table and other metadata, in SLC mode.",
         formula: "nand.meta_superblocks x superblock_bytes",
-        value: |p| bytes(u64::from(p.values.nand.meta_superblocks) * superblock_bytes(p)),
+        value: |p| bytes(u64::from(p.values.nand.geometry.meta_superblocks) * superblock_bytes(p)),
     },
     Fact {
         name: "usable_bytes",
@@ -170,7 +170,7 @@ fn superblock_bytes(p: &Profile) -> u64 {
 }
 
 fn raw_bytes(p: &Profile) -> u64 {
-    u64::from(p.values.nand.data_superblocks) * superblock_bytes(p)
+    u64::from(p.values.nand.geometry.data_superblocks) * superblock_bytes(p)
 }
 
 fn usable_bytes(p: &Profile) -> u64 {

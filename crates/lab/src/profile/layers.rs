@@ -9,7 +9,6 @@ use params::{Field, ParamError, Table, Value};
 
 use super::error::ProfileError;
 use super::file::ProfileFile;
-use super::moved;
 use super::names::{fields_of, split, table_for, table_of, tables_in, unknown_section};
 use super::schema::sections;
 
@@ -137,9 +136,6 @@ impl Layer {
 
     /// No key is unknown; where nothing is extended, none is missing.
     fn check_keys(&self) -> Result<(), String> {
-        if let Some(told) = moved::first(&self.root) {
-            return Err(told);
-        }
         for (name, table) in tables_in(&self.root)? {
             let fields = fields_of(&name).ok_or_else(|| unknown_section(&name))?;
             params::known_keys_only(&name, table, &fields).map_err(|error| error.to_string())?;
@@ -162,8 +158,7 @@ impl Layer {
                 let (section, key) = split(name);
                 let fields = fields_of(section).unwrap_or_default();
                 if !fields.iter().any(|field| field.key == key && field.kind.needs_source()) {
-                    let told = moved::key(section, key).unwrap_or_else(|| "no such key in a profile".into());
-                    return Err(format!("[{table}] \"{name}\": {told}"));
+                    return Err(format!("[{table}] \"{name}\": no such key in a profile"));
                 }
                 if table_of(&self.root, section).is_none_or(|table| !table.contains_key(key)) {
                     return Err(format!("[{table}] \"{name}\": this profile has no such key"));

@@ -53,7 +53,7 @@ fn differing(a: &Values, b: &Values) -> Vec<String> {
 fn a_variant_has_its_parents_values_and_its_own() {
     let (own, parent) = (parse(SLOWER).unwrap(), Profile::load("hp-ufs", &[]).unwrap());
     assert_eq!(differing(&own.values, &parent.values), ["nand.tlc_read_us"]);
-    assert_eq!(own.values.nand.tlc_read_us, 90);
+    assert_eq!(own.values.nand.timing.tlc_read_us, 90);
     assert_eq!(own.origin, "p.toml");
 }
 
@@ -75,8 +75,14 @@ fn the_large_device_differs_from_the_papers_in_seven_values() {
         ]
     );
     let v = &large.values;
-    assert_eq!((v.device.capacity_mib, v.nand.dies_per_channel, v.nand.pages_per_block), (1 << 20, 2, 256));
-    assert_eq!((v.nand.data_superblocks, v.host.memory_mib.count(), v.gc.start_superblocks), (9472, Some(160), 2400));
+    assert_eq!(
+        (v.device.capacity_mib, v.nand.geometry.dies_per_channel, v.nand.geometry.pages_per_block),
+        (1 << 20, 2, 256)
+    );
+    assert_eq!(
+        (v.nand.geometry.data_superblocks, v.host.memory_mib.count(), v.gc.start_superblocks),
+        (9472, Some(160), 2400)
+    );
 }
 
 #[test]
@@ -108,7 +114,7 @@ fn chains_are_followed_through_files() {
         "extends = \"fast.toml\"\n[nand]\ntlc_read_us = 30\n[sources]\n\"nand.tlc_read_us\" = \"a data sheet\"\n";
     let path = folder.put("variants/last.toml", last);
     let told = Description::load(&path, &[]).unwrap();
-    assert_eq!(told.profile().values.nand.tlc_read_us, 30);
+    assert_eq!(told.profile().values.nand.timing.tlc_read_us, 30);
     let json: serde_json::Value = serde_json::from_str(&told.to_json()).unwrap();
     let chain: Vec<&str> = json["extends"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     assert_eq!(chain.len(), 3);

@@ -1,9 +1,10 @@
 //! Device profiles: TOML to configuration, with every value checked and every value's source known.
 //!
-//! `file` finds a profile's text, `layers` puts it on those that it extends. `schema` lists the keys of the device;
-//! those of schemes are declared in the schemes' files. `checks` holds what no single key can say; `lower` turns a
-//! profile into the configurations of device, driver and link; `facts` tells what follows from the values; `describe`
-//! says all of it; `moved` tells an old profile how to change; `page` documents all keys.
+//! Keys are declared where they are used: in `nand`, `ufs`, `host`, `device`, `workload`, and in the schemes' files.
+//! `schema` gathers them. `file` finds a profile's text, `layers` puts it on those that it extends. `shares` turns
+//! shares into counts; `checks` holds what no single crate can say; `lower` turns a profile into the configurations of
+//! device, driver and link; `facts` tells what follows from the values; `describe` says all of it; `page` documents all
+//! keys.
 
 mod ceilings;
 mod checks;
@@ -13,18 +14,18 @@ mod facts;
 mod file;
 mod layers;
 mod lower;
-mod moved;
 mod names;
 mod page;
 mod schema;
-mod tables;
+mod shares;
 
 use std::collections::BTreeSet;
 
 use file::ProfileFile;
 use layers::Layers;
 use names::{fields_of, split, table_for, tables_in, unknown_section};
-use params::{Default as Given, Table, Value};
+use params::{Default as Given, ParamError, Table, Value};
+use shares::Shares;
 
 use crate::system::{OF_PAPERS, OfPaper, Parts};
 
@@ -74,14 +75,18 @@ impl Profile {
         for (name, value) in overrides {
             replace(&mut root, name, value).map_err(failed)?;
         }
-        let values = Values::read(&root).map_err(|error| failed(error.to_string()))?;
-        checks::check(&values).map_err(failed)?;
-        let profile = Profile { origin: origin.into(), values, given: names_in(&root).map_err(failed)? };
+        let wrong = |error: ParamError| failed(error.to_string());
+        let given = names_in(&root).map_err(failed)?;
+        let shares = Shares::take(&mut root).map_err(failed)?;
+        let mut values = Values::read(&root).map_err(wrong)?;
+        shares.settle(&mut values).map_err(wrong)?;
+        checks::check(&values).map_err(wrong)?;
+        let profile = Profile { origin: origin.into(), values, given };
         // Whichever mapping is chosen, there is room for the table in segments; other sizes are checked by their
         // schemes.
         let segments = u64::from(profile.capacity_units()).div_ceil(units::SEGMENT_ENTRIES.into());
         let device = profile.device_config([0; 2]);
-        device.check_metadata(segments, segments).map_err(|error| failed(error.to_string()))?;
+        device.check_metadata(segments, segments).map_err(wrong)?;
         Ok(profile)
     }
 
@@ -157,15 +162,14 @@ fn replace(root: &mut Table, name: &str, value: &Value) -> Result<Vec<String>, S
             .unwrap_or_default(),
     };
     if targets.is_empty() {
-        return Err(match (moved::key(section, key), fields_of(section)) {
-            (Some(told), _) => format!("{name} = {value}: {told}"),
-            (None, Some(fields)) => {
+        return Err(match fields_of(section) {
+            Some(fields) => {
                 let keys: Vec<&str> = fields.iter().map(|field| field.key).collect();
                 format!("{name} = {value}: unknown key, must be one of {}", keys.join(", "))
             }
-            (None, None) if section == "scheme.*" => format!("{name} = {value}: unknown key, no scheme has it"),
-            (None, None) if section.starts_with("scheme.") => format!("{name} = {value}: {}", unknown_section(section)),
-            (None, None) => format!("{name} = {value}: unknown key, must have the form section.key or scheme.NAME.key"),
+            None if section == "scheme.*" => format!("{name} = {value}: unknown key, no scheme has it"),
+            None if section.starts_with("scheme.") => format!("{name} = {value}: {}", unknown_section(section)),
+            None => format!("{name} = {value}: unknown key, must have the form section.key or scheme.NAME.key"),
         });
     }
     for target in &targets {

@@ -292,7 +292,7 @@ fn timings() -> impl Strategy<Value = Timing> {
         })
     };
     let bandwidth = prop::sample::select(vec![0, 4_096_000, 1_500_000, 20_000_000]);
-    let free = prop::sample::select(&FreeWork::ALL[..]);
+    let free = prop::sample::select(FreeWork::ALL);
     (cell(), cell(), bandwidth, any::<bool>(), free).prop_map(
         |(slc, tlc, channel_bytes_per_us, page_register, free)| Timing {
             slc,

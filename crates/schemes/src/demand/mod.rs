@@ -62,7 +62,7 @@ use std::collections::BTreeSet;
 
 use params::ParamError;
 use ufs::LpaRun;
-use units::{Lpa, MapUnit, Nanos, Ppa, Seq, Superblock, UNIT_BYTES};
+use units::{Lpa, MapUnit, Nanos, Ppa, Seq, Superblock, UNIT_BYTES, UNIT_KIB};
 
 use self::cmt::Cmt;
 use self::ctp::Ctp;
@@ -73,13 +73,13 @@ pub use self::settings::DemandParams;
 use self::settings::Own;
 use self::sftl::SftlParams;
 use super::{portions, rounds};
+use ftl::EngineConfig;
 use ftl::parts::ValidCounts;
 use ftl::seat::{
     Absorb, Admission, Change, Commit, Core, Declared, Flush, HostSays, Loaded, LoadedFor, MapMemory, MapShape,
     NoBackground, NoProtocol, Numbered, Placement, ProgrammedSet, Reclaim, Recover, Resolved, Scheme, Search, Stream,
     Table, Translate, Victim,
 };
-use ftl::{EngineConfig, UNIT_KIB};
 
 /// One level of caching.
 pub type Dftl = Demand<Cmt, false>;

@@ -57,17 +57,17 @@ mod writebacks;
 
 use params::ParamError;
 use ufs::{DataIn, DataOut, LpaRun, MAX_TRANSFER_ENTRIES, Notice, Op, Quarters, Response, Status};
-use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
+use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES, UNIT_KIB};
 
 use self::log_blocks::LogBlocks;
 use self::victims::{SentBitmap, Victims};
 use self::writebacks::{Entries, SentParts, Writebacks};
+use ftl::EngineConfig;
 use ftl::seat::{
     Absorb, Answer, Background, Change, Commit, Core, Declared, HostProtocol, HostRole, HostSays, Loaded, LoadedFor,
     LoadedSet, MapMemory, MapShape, NoFlush, Piece, Placement, Programmed, ProgrammedSet, Reclaim, Recover, Resolved,
     Scheme, Search, Stream, Table, Translate, Victim,
 };
-use ftl::{EngineConfig, UNIT_KIB};
 
 params::params! {
     /// `hp-ufs`: how mappings go to the host and come back.

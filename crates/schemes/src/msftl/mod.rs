@@ -45,17 +45,17 @@ use std::marker::PhantomData;
 
 use params::ParamError;
 use ufs::LpaRun;
-use units::{Lpa, MIB, MapUnit, Ppa, Seq, Superblock, UNIT_BYTES};
+use units::{Lpa, MIB, MapUnit, Ppa, Seq, Superblock, UNIT_BYTES, UNIT_KIB};
 
 use self::flush::FlushState;
 use super::unflushed::Unflushed;
 use super::{portions, rounds};
+use ftl::EngineConfig;
 use ftl::seat::{
     Absorb, Change, Commit, Core, Declared, Flush, HostSays, Loaded, LoadedFor, MapMemory, MapShape, NoBackground,
     NoProtocol, Numbered, Placement, ProgrammedSet, Reclaim, Recover, Resolved, Scheme, Search, Stream, Table,
     Translate, Victim,
 };
-use ftl::{EngineConfig, UNIT_KIB};
 
 /// Translation pages of the size of a NAND page.
 pub type BaseDftl = Flushed<NandPage>;

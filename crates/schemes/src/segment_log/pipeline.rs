@@ -12,6 +12,19 @@ use units::{MapUnit, Ppa};
 
 use ftl::seat::{Core, ExpectedSet, Owner, Piece, Sight, UnitSet};
 
+units::kinds! {
+    /// How a map flush proceeds.
+    pub Mode {
+        /// Commands stop; as many map units as the segment cache holds are read, then all of them are programmed, and
+        /// so on.
+        Rounds = "rounds";
+        /// Commands stop; a row is programmed as soon as its map units have been read, while others are read.
+        Pipelined = "pipelined";
+        /// The same beside commands; host data wait only while the log has no room for them.
+        Background = "background";
+    }
+}
+
 /// Where a map unit is on its way.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]

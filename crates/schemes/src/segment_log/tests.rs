@@ -61,18 +61,18 @@ fn flushed(map: &SegmentLog) -> Vec<(u32, Option<u32>)> {
 
 #[test]
 fn a_flush_takes_map_units_in_the_order_of_the_log_or_of_addresses() {
-    for (flush_order, expected) in [("log", [2100, 2101, 7, 1024]), ("address", [7, 1024, 2100, 2101])] {
+    for (flush_order, expected) in [(Order::Log, [2100, 2101, 7, 1024]), (Order::Address, [7, 1024, 2100, 2101])] {
         let (mut core, mut map) = device_with(SegmentLogParams { flush_order, ..params() });
         [2101, 7, 2100, 1024].iter().zip(0..).for_each(|(&lpa, ppa)| write(&mut core, &mut map, lpa, ppa));
         map.sort_log(&core, core.logged_up_to());
-        assert_eq!(flushed(&map).iter().map(|(lpa, _)| *lpa).collect::<Vec<_>>(), expected, "{flush_order}");
+        assert_eq!(flushed(&map).iter().map(|(lpa, _)| *lpa).collect::<Vec<_>>(), expected, "{flush_order:?}");
     }
 }
 
 /// Changes 1 to 4 are up to the cut. 5 is in flight, 6 and 7 have finished before it.
 #[test]
 fn a_flush_beside_commands_takes_the_table_as_it_was_at_the_cut() {
-    let (mut core, mut map) = device_with(SegmentLogParams { flush_mode: "background", ..params() });
+    let (mut core, mut map) = device_with(SegmentLogParams { flush_mode: Mode::Background, ..params() });
     commit(&mut core, &mut map, 1, (9, 0), None);
     commit(&mut core, &mut map, 2, (9, 1), None);
     commit(&mut core, &mut map, 4, (30, 2), Some(70));
@@ -93,7 +93,7 @@ fn a_flush_beside_commands_takes_the_table_as_it_was_at_the_cut() {
 /// Changes 2 and 4 are copies by GC. 5, which the host has written, is after the cut.
 #[test]
 fn a_copy_up_to_the_cut_that_the_host_has_overtaken_does_not_hold() {
-    let (mut core, mut map) = device_with(SegmentLogParams { flush_mode: "background", ..params() });
+    let (mut core, mut map) = device_with(SegmentLogParams { flush_mode: Mode::Background, ..params() });
     commit(&mut core, &mut map, 1, (9, 0), None);
     commit(&mut core, &mut map, 2, (9, 130), Some(70));
     commit(&mut core, &mut map, 3, (30, 1), None);
@@ -107,7 +107,7 @@ fn a_copy_up_to_the_cut_that_the_host_has_overtaken_does_not_hold() {
 /// Superblock 0 is written up to the cut, 1 partly after it.
 #[test]
 fn a_superblock_stays_a_log_block_until_the_flush_of_its_last_change_ends() {
-    let (mut core, mut map) = device_with(SegmentLogParams { flush_mode: "background", ..params() });
+    let (mut core, mut map) = device_with(SegmentLogParams { flush_mode: Mode::Background, ..params() });
     commit(&mut core, &mut map, 1, (9, 0), None);
     commit(&mut core, &mut map, 2, (8, 64), None);
     commit(&mut core, &mut map, 3, (7, 65), None);
@@ -125,9 +125,9 @@ fn a_superblock_stays_a_log_block_until_the_flush_of_its_last_change_ends() {
 #[test]
 fn a_flush_proceeds_in_the_mode_of_the_profile() {
     let modes = [
-        ("rounds", false, Phase::Written),
-        ("pipelined", false, Phase::Pipeline),
-        ("background", true, Phase::Pipeline),
+        (Mode::Rounds, false, Phase::Written),
+        (Mode::Pipelined, false, Phase::Pipeline),
+        (Mode::Background, true, Phase::Pipeline),
     ];
     for (flush_mode, beside, phase) in modes {
         for in_flight in [false, true] {
@@ -138,7 +138,7 @@ fn a_flush_proceeds_in_the_mode_of_the_profile() {
             }
             assert!(!map.flush(&mut core), "it has to wait for some program");
             let begins = beside || !in_flight;
-            assert_eq!(map.phase, if begins { phase } else { Phase::Start }, "{flush_mode}, in flight: {in_flight}");
+            assert_eq!(map.phase, if begins { phase } else { Phase::Start }, "{flush_mode:?}, in flight: {in_flight}");
             assert_eq!((map.beside_commands(), map.pipeline.is_empty()), (beside, map.phase != Phase::Pipeline));
         }
     }
@@ -148,7 +148,7 @@ fn a_flush_proceeds_in_the_mode_of_the_profile() {
 /// is free, and the third enters when the first is on flash.
 #[test]
 fn the_pipeline_holds_as_many_map_units_as_it_has_buffers() {
-    let own = SegmentLogParams { flush_mode: "pipelined", flush_buffers: 2, ..params() };
+    let own = SegmentLogParams { flush_mode: Mode::Pipelined, flush_buffers: 2, ..params() };
     let (mut core, mut map) = device_with(own);
     [0, 1024, 2048, 3072].iter().zip(0..).for_each(|(&lpa, ppa)| write(&mut core, &mut map, lpa, ppa));
     assert!(!map.flush(&mut core));
@@ -167,7 +167,7 @@ fn the_pipeline_holds_as_many_map_units_as_it_has_buffers() {
 /// A victim that GC collects during a flush has lost its pages in SRAM alone, until the flush ends.
 #[test]
 fn what_is_collected_during_a_flush_is_erased_after_it() {
-    let (mut core, mut map) = device_with(SegmentLogParams { flush_mode: "background", ..params() });
+    let (mut core, mut map) = device_with(SegmentLogParams { flush_mode: Mode::Background, ..params() });
     let full = core.take_seq_in_test(64);
     assert_eq!(core.blocks_in_test().open_next(Stream::Gc), Some(Superblock(0)));
     core.blocks_in_test().place(Stream::Gc, 64, 64, full.plus(63));
@@ -264,12 +264,12 @@ fn the_metadata_of_the_table_has_to_fit() {
 #[test]
 fn what_is_chosen_by_name_is_published_and_cached() {
     let published = |hpb_control| SegmentLog::published(&SegmentLogParams { hpb_control, ..params() }).recommend_after;
-    assert_eq!((published("host"), published("device")), (None, Some(8)));
+    assert_eq!((published(HpbControl::Host), published(HpbControl::Device)), (None, Some(8)));
     let sealed = |hpb_entry| SegmentLog::published(&SegmentLogParams { hpb_entry, hpb_seal_ns: 70, ..params() });
     let told = |entry| (sealed(entry).sealed, sealed(entry).seal_cost);
-    assert_eq!((told("plain"), told("sealed")), ((false, Nanos::ZERO), (true, Nanos(70))));
+    assert_eq!((told(HpbEntry::Plain), told(HpbEntry::Sealed)), ((false, Nanos::ZERO), (true, Nanos(70))));
     let entries = |cached| SegmentLog::caches_entries(&SegmentLogParams { cached, ..params() });
-    assert!(entries("entries") && !entries("segments"));
+    assert!(entries(Cached::Entries) && !entries(Cached::Segments));
 }
 
 /// 16 bytes for each of 128 log entries; 4 for the places of 4 segments, 80 bitmaps, 2 records and 32 pages of the
@@ -287,7 +287,7 @@ fn an_index_by_address_takes_two_bytes_an_entry() {
         let (core, map) = device_with(SegmentLogParams { flush_order, ..params() });
         map.memory(&core).sram
     };
-    assert_eq!(sram("address") - sram("log"), 2 * 128);
+    assert_eq!(sram(Order::Address) - sram(Order::Log), 2 * 128);
 }
 
 #[test]
@@ -406,7 +406,7 @@ fn check_power_loss(mut core: Core, mut map: SegmentLog, survives: bool) {
 #[test]
 fn after_a_power_cut_a_segment_in_the_pipeline_has_its_changes_if_its_program_survived() {
     for survives in [true, false] {
-        let (mut core, mut map) = device_with(SegmentLogParams { flush_mode: "background", ..params() });
+        let (mut core, mut map) = device_with(SegmentLogParams { flush_mode: Mode::Background, ..params() });
         put_segment(&mut core, MapUnit(0), &[(7, 1)]);
         map.unflushed.valid.add(Superblock(0));
         write(&mut core, &mut map, 7, 128);

@@ -10,13 +10,14 @@ use units::{Lpa, Ppa, Seq, Superblock};
 
 use ftl::seat::{Change, Core};
 
-/// Order in which a flush takes the map units with changes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Order {
-    /// That in which the log names them first.
-    Log,
-    /// That of their addresses.
-    Address,
+units::kinds! {
+    /// Order in which a flush takes the map units with changes.
+    pub Order {
+        /// That in which the log names them first.
+        Log = "log";
+        /// That of their addresses. The index for sorting takes 2 bytes of SRAM for each entry of the log.
+        Address = "address";
+    }
 }
 
 /// One effective change of the log.

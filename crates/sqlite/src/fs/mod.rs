@@ -40,21 +40,20 @@ pub struct Geometry {
     pub cache_pages: usize,
 }
 
-/// A kind of file system, by name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// ext4 in ordered mode.
-    Ext4,
-    /// F2FS with roll-forward recovery.
-    F2fs,
-    /// F2FS that writes all data out of place, with `fsync_mode=strict`.
-    F2fsOutOfPlace,
-    /// For tests: F2FS out of place without `fsync_mode=strict`, about which Linux warns.
-    #[cfg(test)]
-    F2fsOvertaken,
-    /// For tests: ext4 whose syncs do nothing, so nothing on it is durable.
-    #[cfg(test)]
-    IgnoresSync,
+units::kinds! {
+    /// A kind of file system.
+    pub Kind {
+        /// Ext4 in ordered mode.
+        Ext4 = "ext4-ordered";
+        /// F2FS with roll-forward recovery.
+        F2fs = "f2fs";
+        /// F2FS that writes all data out of place, with `fsync_mode=strict`.
+        F2fsOutOfPlace = "f2fs-out-of-place";
+        /// For tests: F2FS out of place without `fsync_mode=strict`, about which Linux warns.
+        F2fsOvertaken = "f2fs-overtaken" if test;
+        /// For tests: ext4 whose syncs do nothing, so nothing on it is durable.
+        IgnoresSync = "ext4-ignores-sync" if test;
+    }
 }
 
 /// A mounted file system.

@@ -47,9 +47,9 @@ fn spec(kind: Kind, mode: JournalMode, synchronous: Synchronous) -> SqliteSpec {
     SqliteSpec {
         transactions: 20,
         fill_rows: 100,
-        file_system: kind.name(),
-        journal_mode: mode.name(),
-        synchronous: synchronous.name(),
+        file_system: kind,
+        journal_mode: mode,
+        synchronous,
         volume_mib: 16,
         ..SqliteSpec::default()
     }
@@ -85,7 +85,7 @@ fn flushes(kind: Kind, mode: JournalMode, synchronous: Synchronous, operation: O
     // Large enough that F2FS needs no checkpoint for lack of space.
     let spec = SqliteSpec { volume_mib: 64, ..spec(kind, mode, synchronous) };
     let (_, log) = run_whole(&spec);
-    let phase = spec.operations().position(|o| o == operation).unwrap();
+    let phase = spec.operations.iter().position(|&o| o == operation).unwrap();
     log.asked[&phase].flushes as f64 / f64::from(spec.transactions)
 }
 
@@ -123,7 +123,7 @@ fn flushes_per_transaction_follow_from_journal_mode_and_level() {
 fn cut(spec: &SqliteSpec, seed: u64) -> Result<i64, String> {
     let mut rng = named_stream(seed, "cut", 0);
     let disk = RamDisk::default();
-    drop(Volume::format(Box::new(disk.clone()), spec.file_system(), spec.geometry()).unwrap());
+    drop(Volume::format(Box::new(disk.clone()), spec.file_system, spec.geometry()).unwrap());
     let formatted = disk.moments();
     // The disk is formatted at this moment; a run formats it again.
     let (whole_disk, _) = run_whole(spec);
@@ -135,7 +135,7 @@ fn cut(spec: &SqliteSpec, seed: u64) -> Result<i64, String> {
     if rng.below(2) == 0 {
         let disk = RamDisk::with(&image);
         disk.cut_after(rng.below(60));
-        let opened = Volume::mount(Box::new(disk.clone()), spec.file_system(), spec.geometry())
+        let opened = Volume::mount(Box::new(disk.clone()), spec.file_system, spec.geometry())
             .map_err(DatabaseError::from)
             .and_then(|volume| Database::open(volume, spec)?.integrity());
         drop(opened);

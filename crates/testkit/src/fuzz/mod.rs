@@ -4,50 +4,46 @@
 //! the corpus and mutations of it in every test run. A new target is a file here, its line in the registration, a file
 //! in `fuzz/fuzz_targets` and a directory in `fuzz/corpus`.
 
+mod aged_state;
+mod blktrace;
+mod device_commands;
 mod drain;
+mod fio_job;
+mod generated;
 mod input;
+mod nbd;
+mod phone;
+mod profile;
+mod sqlite_spec;
+mod text_trace;
 mod traces;
+mod upiu;
 
-macro_rules! targets {
-    ($($(#[doc = $doc:literal])* $name:ident;)*) => {
-        $(
-            mod $name;
-            $(#[doc = $doc])*
-            ///
-            /// # Panics
-            /// On a finding.
-            pub fn $name(bytes: &[u8]) {
-                $name::run(bytes);
-            }
-        )*
-
-        /// Every target by name.
-        pub const TARGETS: &[(&str, fn(&[u8]))] = &[$((stringify!($name), $name)),*];
-    };
-}
-
-targets! {
-    /// Files of aged states.
-    aged_state;
-    /// Binary block traces: the reader, and the replay of what it has read.
-    blktrace;
-    /// A device under any sequence of commands and power cuts.
-    device_commands;
-    /// fio job files: the parser, the layout on a device, and the requests of the jobs.
-    fio_job;
-    /// Descriptions of generated workloads: the parser, and the traces of small ones.
-    generated;
-    /// What a client of the NBD server sends: the handshake, and requests in each form.
-    nbd;
-    /// Scenarios of phones, their first steps, and sessions that become scenarios.
-    phone;
-    /// Device profiles and overrides: the parser, the checks, and a system built from the accepted ones.
-    profile;
-    /// Specifications of SQLite workloads.
-    sqlite_spec;
-    /// Block traces of one file, text or binary: the readers of all formats, the writers, and the replay of what was
-    /// read.
-    text_trace;
-    /// Commands and responses from their bytes.
-    upiu;
+units::kinds! {
+    /// What is fuzzed. A target panics on a finding.
+    pub Target, pub run: fn(&[u8]) {
+        /// Files of aged states.
+        AgedState = "aged_state", aged_state::run;
+        /// Binary block traces: the reader, and the replay of what it has read.
+        Blktrace = "blktrace", blktrace::run;
+        /// A device under any sequence of commands and power cuts.
+        DeviceCommands = "device_commands", device_commands::run;
+        /// fio job files: the parser, the layout on a device, and the requests of the jobs.
+        FioJob = "fio_job", fio_job::run;
+        /// Descriptions of generated workloads: the parser, and the traces of small ones.
+        Generated = "generated", generated::run;
+        /// What a client of the NBD server sends: the handshake, and requests in each form.
+        Nbd = "nbd", nbd::run;
+        /// Scenarios of phones, their first steps, and sessions that become scenarios.
+        Phone = "phone", phone::run;
+        /// Device profiles and overrides: the parser, the checks, and a system built from the accepted ones.
+        Profile = "profile", profile::run;
+        /// Specifications of SQLite workloads.
+        SqliteSpec = "sqlite_spec", sqlite_spec::run;
+        /// Block traces of one file, text or binary: the readers of all formats, the writers, and the replay of what
+        /// was read.
+        TextTrace = "text_trace", text_trace::run;
+        /// Commands and responses from their bytes.
+        Upiu = "upiu", upiu::run;
+    }
 }

@@ -13,7 +13,6 @@ use crate::trace::{Outstanding, Place, Recorded, Records, TraceFile};
 use crate::{SECTOR_BYTES, TraceError, WorkRequest};
 
 pub(super) const DEFINITION: Definition = Definition {
-    about: "text of blkparse: major,minor cpu sequence seconds pid action rwbs sector + sectors [process]",
     needs: "queue events (Q) or issue events (D)",
     framing: Framing::Lines,
     source: Source::Files { fits, read },

@@ -21,7 +21,6 @@ const RECORDED: &str = "# recorded: ";
 const FLAGS: [&str; 5] = ["fua", "sync", "meta", "readahead", "preflush"];
 
 pub(super) const DEFINITION: Definition = Definition {
-    about: "ufsim's own CSV: time_ns,op,device,sector,bytes,flags,latency_ns,process",
     needs: "",
     framing: Framing::Lines,
     source: Source::Lines { read, skips: |line| line.number == 1 && line.text == HEADER.as_bytes() },

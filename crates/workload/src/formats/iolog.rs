@@ -17,7 +17,6 @@ const VERSION_2: &[u8] = b"fio version 2 iolog";
 const VERSION_3: &[u8] = b"fio version 3 iolog";
 
 pub(super) const DEFINITION: Definition = Definition {
-    about: "fio iolog, version 2 or 3",
     needs: "",
     framing: Framing::Lines,
     source: Source::Files { fits, read },

@@ -12,7 +12,6 @@ use crate::{TraceError, WorkRequest};
 const HEADER: &[u8] = b"proces,device,rw_flag,sector,size,timestamp";
 
 pub(super) const DEFINITION: Definition = Definition {
-    about: "MobileBlockIOTraces CSV: proces,device,rw_flag,sector,size,timestamp",
     needs: "",
     framing: Framing::Lines,
     source: Source::Lines { read, skips: |line| line.number == 1 && line.text == HEADER },

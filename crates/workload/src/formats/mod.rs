@@ -39,66 +39,59 @@ const HEAD_LINES: usize = 40;
 /// Bytes of the beginning: `ftrace` has a long comment, blkparse's lines may be few.
 pub(crate) const HEAD_BYTES: usize = 1 << 16;
 
-macro_rules! formats {
-    ($($(#[$meta:meta])* $variant:ident = $name:literal in $module:ident;)*) => {
-        /// A format of block traces.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-        pub enum Format {
-            $($(#[$meta])* $variant,)*
-        }
+units::kinds! {
+    /// A format of block traces. Files are tried in this order.
+    pub Format, list formats {
+        /// Linux blktrace, binary: a directory of per-CPU files, or one of them
+        Blktrace = "blktrace" in blktrace;
+        /// Perfetto's own recordings (protocol buffers) with block_rq_* or ufshcd_command events of ftrace
+        Perfetto = "perfetto" in perfetto;
+        /// VMware vscsiStats, binary records of version 1 (32 bytes) or 2 (40 bytes)
+        Vscsi = "vscsi" in vscsi;
+        /// text of blkparse: major,minor cpu sequence seconds pid action rwbs sector + sectors [process]
+        Blkparse = "blkparse" in blkparse;
+        /// text of ftrace, atrace, systrace, trace-cmd report or perf script with block_rq_* or
+        /// ufshcd_command events
+        Ftrace = "ftrace" in ftrace;
+        /// fio iolog, version 2 or 3
+        Iolog = "iolog" in iolog;
+        /// MobileBlockIOTraces CSV: proces,device,rw_flag,sector,size,timestamp
+        Mobile = "mobile" in mobile;
+        /// Nexus 5 (Zhou et al.): sector, sectors, bytes, flags and four times
+        Nexus5 = "nexus5" in nexus5;
+        /// MSR Cambridge CSV: Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime
+        Msr = "msr" in msr;
+        /// SPC: ASU,LBA,Size,Opcode,Timestamp
+        Spc = "spc" in spc;
+        /// MQSim and SSDSim: time_ns device LBA sectors type (1 read, 0 write)
+        Mqsim = "mqsim" in mqsim;
+        /// ufsim's own CSV: time_ns,op,device,sector,bytes,flags,latency_ns,process
+        Csv = "csv" in csv;
+    }
+}
 
+macro_rules! definitions {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal in $module:ident;)+) => {
         impl Format {
-            /// Every format, in the order in which they are tried.
-            pub const ALL: &[Format] = &[$(Format::$variant),*];
-
-            /// The name that users type.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Format::$variant => $name,)*
-                }
-            }
-
             fn definition(self) -> &'static Definition {
                 match self {
-                    $(Format::$variant => &$module::DEFINITION,)*
+                    $(Format::$variant => &$module::DEFINITION,)+
                 }
             }
         }
     };
 }
+formats!(definitions);
 
-formats! {
-    /// Linux blktrace, binary, one file per CPU.
-    #[default]
-    Blktrace = "blktrace" in blktrace;
-    /// Perfetto's recordings, binary.
-    Perfetto = "perfetto" in perfetto;
-    /// VMware vscsiStats, binary.
-    Vscsi = "vscsi" in vscsi;
-    /// The text that blkparse prints.
-    Blkparse = "blkparse" in blkparse;
-    /// Text of Linux ftrace, atrace, systrace, trace-cmd or perf with block or UFS events.
-    Ftrace = "ftrace" in ftrace;
-    /// fio's I/O logs, versions 2 and 3.
-    Iolog = "iolog" in iolog;
-    /// MobileBlockIOTraces.
-    Mobile = "mobile" in mobile;
-    /// Zhou et al.'s Nexus 5 traces.
-    Nexus5 = "nexus5" in nexus5;
-    /// MSR Cambridge.
-    Msr = "msr" in msr;
-    /// Storage Performance Council.
-    Spc = "spc" in spc;
-    /// MQSim and SSDSim.
-    Mqsim = "mqsim" in mqsim;
-    /// This project's own: everything that a trace has.
-    Csv = "csv" in csv;
+/// Of a trace that was not read from a file.
+impl Default for Format {
+    fn default() -> Format {
+        Format::Blktrace
+    }
 }
 
 /// What a format is.
 pub(crate) struct Definition {
-    /// One line for listings.
-    about: &'static str,
     /// What a file has to have, for a message about one that has none of it; empty where every line is a request.
     needs: &'static str,
     /// How its bytes come in records.
@@ -189,7 +182,7 @@ impl Format {
     ///
     /// # Errors
     /// [`TraceError::BadFormat`], with the names there are.
-    pub fn from_name(name: &str) -> Result<Format, TraceError> {
+    pub fn named(name: &str) -> Result<Format, TraceError> {
         Format::among(name, Format::ALL.iter().copied())
     }
 
@@ -206,11 +199,6 @@ impl Format {
             let allowed: Vec<_> = formats.map(Format::name).collect();
             TraceError::BadFormat { value: name.into(), allowed: allowed.join(", ") }
         })
-    }
-
-    /// One line that says what it is.
-    pub fn about(self) -> &'static str {
-        self.definition().about
     }
 
     /// Whether traces can be written in it.

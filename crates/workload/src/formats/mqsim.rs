@@ -11,7 +11,6 @@ use crate::trace::Records;
 use crate::{SECTOR_BYTES, Trace, TraceError, WorkOp, WorkRequest};
 
 pub(super) const DEFINITION: Definition = Definition {
-    about: "MQSim and SSDSim: time_ns device LBA sectors type (1 read, 0 write)",
     needs: "",
     framing: Framing::Lines,
     source: Source::lines(read),

@@ -14,7 +14,6 @@ use crate::{Trace, TraceError, WorkOp, WorkRequest};
 const TICK_NS: u64 = 100;
 
 pub(super) const DEFINITION: Definition = Definition {
-    about: "MSR Cambridge CSV: Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
     needs: "",
     framing: Framing::Lines,
     source: Source::Lines { read, skips: is_header },

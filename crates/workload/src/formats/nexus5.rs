@@ -13,7 +13,6 @@ const FLAG_WRITE: u64 = 1;
 const ALL_FLAGS: u64 = 7;
 
 pub(super) const DEFINITION: Definition = Definition {
-    about: "Nexus 5 (Zhou et al.): sector, sectors, bytes, flags and four times",
     needs: "",
     framing: Framing::Lines,
     source: Source::lines(read),

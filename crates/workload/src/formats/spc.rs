@@ -12,7 +12,6 @@ use crate::trace::Records;
 use crate::{Trace, TraceError, WorkOp, WorkRequest};
 
 pub(super) const DEFINITION: Definition = Definition {
-    about: "SPC: ASU,LBA,Size,Opcode,Timestamp",
     needs: "",
     framing: Framing::Lines,
     source: Source::lines(read),

@@ -83,8 +83,7 @@ fn every_format_is_recognised_and_no_other_fits() {
     for format in texts() {
         let text = sample(format);
         assert_eq!(Format::recognise(text.as_bytes()), Some(format));
-        assert_eq!(Format::from_name(format.name()).unwrap(), format);
-        assert!(!format.about().is_empty());
+        assert_eq!(Format::named(format.name()).unwrap(), format);
         let trace = parse(text, &TraceOptions::default()).unwrap();
         assert_eq!((trace.format, requests(&trace)), (format, requests(&parse(text, &forced(format)).unwrap())));
         for other in texts().filter(|other| *other != format) {

@@ -20,7 +20,6 @@ use crate::trace::{Records, TraceFile};
 use crate::{TraceError, WorkOp, WorkRequest};
 
 pub(super) const DEFINITION: Definition = Definition {
-    about: "VMware vscsiStats, binary records of version 1 (32 bytes) or 2 (40 bytes)",
     needs: "commands that read, write or flush",
     framing: Framing::Records(frame),
     source: Source::Files { fits, read },

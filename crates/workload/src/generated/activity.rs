@@ -2,7 +2,7 @@
 
 use units::{SimTime, UNIT_BYTES};
 
-use super::spec::{Activity, ActivityParams, units_of};
+use super::spec::{Activity, ActivityParams, Does, units_of};
 use super::volume::{Blocks, Full, Layout, Piece, Volume, below};
 use crate::rng::{Rng, named_stream};
 use crate::{Flags, ProcessId, SECTOR_BYTES, StreamId, WorkOp, WorkRequest};
@@ -68,8 +68,8 @@ impl<'a> Work<'a> {
             // A burst ends with a whole piece.
             let most = (self.total - self.done).min(units_of(self.params.request_kib));
             let (request, units) = match self.params.does {
-                "read" => self.next_read(most, volume)?,
-                _ => self.next_write(most, volume)?,
+                Does::Read => self.next_read(most, volume)?,
+                Does::Write => self.next_write(most, volume)?,
             };
             to.push(request);
             self.done += units;

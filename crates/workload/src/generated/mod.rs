@@ -35,7 +35,7 @@ impl Generated {
     pub fn trace(&self, name: &str, seed: u64) -> Result<Trace, GeneratedError> {
         let mut volume = Volume::new(self.common.volume_mib, named_stream(seed, "volume", 0));
         let mut processor = named_stream(seed, "processors", 0);
-        let layout = self.common.layout();
+        let layout = self.common.layout;
         let mut works: Vec<Work> = self.activities.iter().map(|a| Work::new(a, layout, seed)).collect();
         let total: u64 = works.iter().map(Work::total).sum();
         let duration = Nanos(u64::from(self.common.seconds) * 1_000_000_000);

@@ -21,20 +21,30 @@ params::params! {
         seconds: count(1 to 86_400) = 300, "measured: their five traces take 161 to 342 s";
         /// Size of the volume, from the start of the device on.
         volume_mib: count(16 to 1_048_576) = 51_200, "measured: their traces have requests up to 50 GiB";
-        /// How data lie on the volume: in the short pieces of one that has aged, or in whole segments.
-        layout: choice("aged" "fresh") = "aged", "HP-UFS Sec. IV-C: the file system was aged";
+        /// How data lie on the volume.
+        layout: choice(Layout) = Aged, "HP-UFS Sec. IV-C: the file system was aged";
         /// Processors that issue bursts; each is a stream in a replay with `--per-cpu-streams`.
         processors: count(1 to 1024) = 8, "a Pixel 4 has eight";
+    }
+}
+
+units::kinds! {
+    /// What an activity does.
+    pub Does {
+        /// Writes data.
+        Write = "write";
+        /// Reads data that were there before.
+        Read = "read";
     }
 }
 
 params::params! {
     /// Something that reads or writes.
     pub (clone) ActivityParams {
-        /// Writes data, or reads data that were there before.
-        does: choice("write" "read") = "write", "what most of the paper's workloads do";
-        /// What it writes or reads in all, commits among it: a multiple of 4. Has to be given.
-        kib: count(0 to 16_777_216) = 0, "has to be given";
+        /// What it does with data.
+        does: choice(Does) = Write, "what most of the paper's workloads do";
+        /// What it writes or reads in all, commits among it: a multiple of 4.
+        kib: count(4 to 16_777_216);
         /// Largest request, a multiple of 4.
         request_kib: count(4 to 1024) = 1024, "measured: the largest write has 964 KiB; read-ahead takes 128";
         /// Issued at one moment.
@@ -45,19 +55,13 @@ params::params! {
         /// Writes: somebody waits for each.
         sync: switch = false, "measured: three quarters of the bytes are written back by the kernel";
         /// Writes: one in so many KiB is a commit.
-        commit_kib: count_or("never" 8 to 16_777_216) = ["never"], "what is written back has none";
+        commit_kib: count_or("never" 8 to 16_777_216) = "never", "what is written back has none";
         /// Writes: part of the bytes that overwrites in place what has been written before.
         rewrite_percent: count(0 to 90) = 0, "what is written back is new";
         /// Writes: the first so many KiB are what is overwritten.
         hot_kib: count(4 to 16_777_216) = 3592, "measured: the median of the five traces";
         /// Reads: after so many KiB, what has been read is discarded; at the end the rest is.
-        discard_kib: count_or("never" 4 to 16_777_216) = ["never"], "most data stay";
-    }
-}
-
-impl Common {
-    pub(super) fn layout(&self) -> Layout {
-        if self.layout == "aged" { Layout::Aged } else { Layout::Fresh }
+        discard_kib: count_or("never" 4 to 16_777_216) = "never", "most data stay";
     }
 }
 
@@ -189,23 +193,20 @@ impl Activity {
         let prefix = format!("activity.{name}");
         let table = value.as_table().ok_or_else(|| format!("{prefix}: must be a table"))?;
         let params: ActivityParams = params::read(&prefix, table).map_err(|error| error.to_string())?;
-        if params.kib == 0 {
-            return Err(format!("{prefix}.kib is missing: must be 4..=16777216"));
-        }
         let whole = |key: &str, kib: u32| {
             let wrong = || ParamError::must_be(&prefix, key, &kib.into(), "a multiple of 4").to_string();
             if kib.is_multiple_of(4) { Ok(()) } else { Err(wrong()) }
         };
         whole("kib", params.kib)?;
         whole("request_kib", params.request_kib)?;
-        let others = if params.does == "write" {
+        let others = if params.does == Does::Write {
             ["discard_kib"].as_slice()
         } else {
             &["sync", "commit_kib", "rewrite_percent", "hot_kib"]
         };
         match others.iter().find_map(|key| Some((*key, table.get(*key)?))) {
             Some((key, value)) => {
-                Err(format!("{prefix}.{key} = {value}: has no effect on an activity that {}s", params.does))
+                Err(format!("{prefix}.{key} = {value}: has no effect on an activity that {}s", params.does.name()))
             }
             None => Ok(Activity { name: name.into(), params }),
         }

@@ -41,13 +41,14 @@ const MEAN_CENTI: u32 = 254;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Full;
 
-/// How data lie on the volume.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Layout {
-    /// In pieces.
-    Aged,
-    /// In whole segments.
-    Fresh,
+units::kinds! {
+    /// How data lie on the volume.
+    pub Layout {
+        /// In the short pieces of a volume that has aged.
+        Aged = "aged";
+        /// In whole segments.
+        Fresh = "fresh";
+    }
 }
 
 /// A number below a bound of 32 bits.

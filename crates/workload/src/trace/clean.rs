@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use units::{Nanos, SimTime, UNIT_BYTES};
 
 use super::TraceError;
@@ -19,40 +19,21 @@ const CAPTURE_GAP: Nanos = Nanos(1_000_000_000_000);
 /// Sectors of a page. Packed commands of eMMC carry whole pages, and a header.
 const PAGE_SECTORS: u64 = UNIT_BYTES / SECTOR_BYTES;
 
-macro_rules! rules {
-    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal;)*) => {
-        /// A rule that takes out of a trace what its recording has put in.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-        pub enum CleanRule {
-            $($(#[doc = $doc])* #[serde(rename = $name)] $variant,)*
-        }
-
-        impl CleanRule {
-            /// All rules.
-            pub const ALL: &[CleanRule] = &[$(CleanRule::$variant),*];
-
-            /// The name that users type.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(CleanRule::$variant => $name,)*
-                }
-            }
-        }
-    };
-}
-
-rules! {
-    /// Of two identical adjacent requests less than 5 ms apart, the second from a kworker, the second is removed: the
-    /// first was issued, found the link asleep, and was issued again (MobileBlockIOTraces).
-    Duplicates = "duplicates";
-    /// A time without requests of more than 1000 s joins two captures: it is removed.
-    Gaps = "gaps";
-    /// Lengths are cut to a multiple of 8 sectors, at least 8: a packed eMMC command has sectors more than its data
-    /// (Zhou et al., IISWC 2015).
-    Packed = "packed";
-    /// Reads and writes are widened to whole pages of 4 KiB, as by models that count pages (MAP+, eqs. 3 to 6): a write
-    /// of a part of a page then needs no read of the rest.
-    Pages = "pages";
+units::kinds! {
+    /// A rule that takes out of a trace what its recording has put in.
+    pub CleanRule {
+        /// Of two identical adjacent requests less than 5 ms apart, the second from a kworker, the second is removed:
+        /// the first was issued, found the link asleep, and was issued again (MobileBlockIOTraces).
+        Duplicates = "duplicates";
+        /// A time without requests of more than 1000 s joins two captures: it is removed.
+        Gaps = "gaps";
+        /// Lengths are cut to a multiple of 8 sectors, at least 8: a packed eMMC command has sectors more than its data
+        /// (Zhou et al., IISWC 2015).
+        Packed = "packed";
+        /// Reads and writes are widened to whole pages of 4 KiB, as by models that count pages (MAP+, eqs. 3 to 6): a
+        /// write of a part of a page then needs no read of the rest.
+        Pages = "pages";
+    }
 }
 
 impl CleanRule {
@@ -60,11 +41,9 @@ impl CleanRule {
     ///
     /// # Errors
     /// [`TraceError::BadRule`], with the names there are.
-    pub fn from_name(name: &str) -> Result<CleanRule, TraceError> {
-        CleanRule::ALL.iter().copied().find(|rule| rule.name() == name).ok_or_else(|| {
-            let allowed: Vec<_> = CleanRule::ALL.iter().map(|rule| rule.name()).collect();
-            TraceError::BadRule { value: name.into(), allowed: allowed.join(", ") }
-        })
+    pub fn named(name: &str) -> Result<CleanRule, TraceError> {
+        let unknown = || TraceError::BadRule { value: name.into(), allowed: CleanRule::NAMES.join(", ") };
+        CleanRule::from_name(name).ok_or_else(unknown)
     }
 
     /// Applies the rule to records in order of time.
@@ -82,6 +61,7 @@ impl CleanRule {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Cleaned {
     /// The rule.
+    #[serde(serialize_with = "name_of")]
     pub rule: CleanRule,
     /// Requests removed, shortened or widened, or gaps cut.
     pub count: u64,
@@ -90,6 +70,10 @@ pub struct Cleaned {
     /// Time removed with them.
     #[serde(rename = "seconds", serialize_with = "super::report::seconds")]
     pub time: Nanos,
+}
+
+fn name_of<S: Serializer>(rule: &CleanRule, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(rule.name())
 }
 
 impl Cleaned {

@@ -62,7 +62,7 @@ fn a_row_is_due_when_it_is_full_or_nothing_under_way_will_fill_it() {
 fn commands_wait_for_the_reads_of_an_exclusive_flush_only() {
     let reads = |flush_mode| {
         let own = SegmentLogParams { flush_mode, ..SegmentLogParams::default() };
-        Mode::of(&own).pipeline(&own).reads
+        own.flush_mode.pipeline(&own).reads
     };
-    assert_eq!((reads("pipelined"), reads("background")), (Priority::MapRead, Priority::HostWrite));
+    assert_eq!((reads(Mode::Pipelined), reads(Mode::Background)), (Priority::MapRead, Priority::HostWrite));
 }

@@ -19,7 +19,6 @@ use crate::TraceError;
 use crate::trace::{Records, TraceFile};
 
 pub(super) const DEFINITION: Definition = Definition {
-    about: "Linux blktrace, binary: a directory of per-CPU files, or one of them",
     needs: "queue events (Q)",
     framing: Framing::Records(frame),
     source: Source::Files { fits: record::fits, read },

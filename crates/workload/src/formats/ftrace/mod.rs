@@ -19,7 +19,6 @@ use head::Event;
 pub(super) use block::dev_t;
 
 pub(super) const DEFINITION: Definition = Definition {
-    about: "text of ftrace, atrace, systrace, trace-cmd report or perf script with block_rq_* or ufshcd_command events",
     needs: "events block_rq_issue or block_rq_insert, best with block_rq_complete, or ufshcd_command",
     framing: Framing::Lines,
     source: Source::Files { fits, read },

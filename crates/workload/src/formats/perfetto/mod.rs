@@ -29,7 +29,6 @@ pub(crate) use event::{Recording, What};
 pub(super) use packet::frame;
 
 pub(super) const DEFINITION: Definition = Definition {
-    about: "Perfetto's own recordings (protocol buffers) with block_rq_* or ufshcd_command events of ftrace",
     needs: "ftrace_events block/block_rq_issue, best with block/block_rq_complete, or ufs/ufshcd_command in the \
             configuration of linux.ftrace",
     framing: Framing::Records(frame),
