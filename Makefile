@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+TOOLS := $(BIN)/python -m tools
 RUST_SOURCES := $(shell find crates profiles apps -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock pyproject.toml
 
 # Modules that a registration macro declares, where cargo fmt does not find them.
@@ -14,7 +15,7 @@ SECONDS ?= 600
 # Time that make explore takes, on two cores.
 EXPLORE_SECONDS ?= 900
 
-# Folder of the traces that make fits needs.
+# Folder of the traces of phones and servers.
 TRACES ?= ../shared/traces
 
 # Programs that use live devices, and the Debian packages that have them.
@@ -34,9 +35,9 @@ STEPS ?= 10000000
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: clients test-device soak-device bench-device
 .PHONY: help demo test docs scorecard reproduce fits flush-search wheel wheel-test sdist-test crash soak explore \
-	mutants fuzz check-format check-rust check-clippy check-python quick example install bench format clean
+	mutants fuzz check-format check-rust check-clippy check-python quick example install bench bless format clean \
+	clients test-device soak-device bench-device
 
 help:
 	@echo "make demo     compare four schemes on a phone in use (about two minutes); picture in out/demo.png"
@@ -54,12 +55,13 @@ help:
 	@echo "make soak-device  20 minutes of fio on a live device with 30 power cuts and 3 kills of its server (MINUTES=20)"
 	@echo "make bench-device  speed, punctuality and memory of live devices, fio against the simulator (about ten minutes)"
 	@echo "make explore  every order of a few requests and power cuts on a tiny device (15 minutes, EXPLORE_SECONDS=900)"
-	@echo "make mutants  does a test fail when the firmware is changed? (many hours; goes on where it was stopped)"
+	@echo "make mutants  changes what a branch has changed once more: does a test fail? (fetches cargo-mutants)"
 	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, fetches cargo-fuzz"
 	@echo "make wheel    wheel and sdist of a release in out/dist, checked by auditwheel and twine"
 	@echo "make wheel-test  the wheel in an empty environment: no compiler, no network (sdist-test: the sdist, long)"
 	@echo "make install  build ufsim into .venv: the command line is .venv/bin/ufsim"
-	@echo "make bench    print the simulator's speed and memory (JSON=FILE: nine runs of each case; CASES='WORD...')"
+	@echo "make bench    print the simulator's speed and memory (RECORD=FILE: nine runs of each case; CASES='WORD...')"
+	@echo "make bless    write golden digests and generated documents anew"
 	@echo "make format   format the Rust and Python sources"
 	@echo "make clean    remove everything that was built"
 
@@ -74,7 +76,7 @@ check-format: .venv/.packages
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python scripts/tidy.py
+	$(TOOLS) tidy
 
 check-rust: check-clippy
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
@@ -89,49 +91,50 @@ check-python: install
 example:
 	CARGO_TARGET_DIR=$(CURDIR)/target cargo test --locked --manifest-path examples/no-bitmap/Cargo.toml
 
-quick: .venv/.packages
-	$(BIN)/python scripts/quick.py $(if $(BASE),--base $(BASE))
+quick: .venv/.packages .venv/.papers
+	$(TOOLS) quick $(if $(BASE),--base $(BASE))
 
-install: .venv/.extension
+install: .venv/.extension .venv/.papers
 
-# Pages, tables, drawings and the notebook are made anew from the sources: scripts/site_hook.py. (With --quiet mkdocs
-# would count no warning.)
+# Pages, tables and the notebook are made anew from the sources: tools/docs/hook.py.
 docs: install
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(TOOLS) docs build
 
 reproduce: install
-	$(BIN)/ufsim reproduce --scorecard
+	$(BIN)/ufsim reproduce --scorecard $(if $(wildcard $(TRACES)),--traces $(TRACES))
 
 scorecard: reproduce
-	$(BIN)/python scripts/scorecard.py out/reproduce/scorecard.json
+	$(BIN)/python -m ufsim_papers.scorecard out/reproduce/scorecard.json
 
 fits: install
-	$(BIN)/python scripts/fit_profiles.py --traces $(TRACES)
+	$(TOOLS) fits --traces $(TRACES)
 
 flush-search: install
-	$(BIN)/python scripts/search_flush.py --traces $(TRACES)
+	$(BIN)/python -m ufsim_papers.hp_ufs.flush_search --traces $(TRACES)
 
 # The first two take what make install has compiled; the last one compares with it.
 wheel: install
-	$(BIN)/python scripts/wheel.py build
+	$(TOOLS) release build
 
 wheel-test: install
-	$(BIN)/python scripts/wheel.py try
+	$(TOOLS) release try
 
 sdist-test: install
-	$(BIN)/python scripts/wheel.py sdist
+	$(TOOLS) release sdist
 
 crash: install
 	$(BIN)/ufsim crash --runs 2000
 
 # Goes on where it was stopped. To keep what a finished soak tells: make soak RECORD=docs/data/soak.json
 soak: install
-	$(BIN)/python scripts/soak.py --cuts $(CUTS) $(if $(RECORD),--record $(RECORD))
-	$(BIN)/python scripts/soak.py --whole --steps $(STEPS) $(if $(WHOLE),--record $(WHOLE))
+	$(TOOLS) soak cuts --cuts $(CUTS) $(if $(RECORD),--record $(RECORD))
+	$(TOOLS) soak whole --steps $(STEPS) $(if $(WHOLE),--record $(WHOLE))
 
-explore:
+# To keep what the documentation shows of it: make explore RECORD=docs/data/explore.json
+explore: .venv/.packages
 	mkdir -p out
 	cargo run --locked --release -p ufsim-explore -- --seconds $(EXPLORE_SECONDS) --json out/explore.json
+	$(if $(RECORD),$(TOOLS) docs explored out/explore.json $(RECORD))
 
 # Programs that use live devices; root installs them, others have to have them.
 clients:
@@ -144,19 +147,23 @@ test-device: install clients
 	UFSIM_CLIENTS=device $(BIN)/pytest -rs $(addprefix tests/python/test_,serve.py clients.py filesystems.py postgres.py)
 
 soak-device: install clients
-	$(BIN)/python scripts/device_soak.py --minutes $(MINUTES)
+	$(TOOLS) soak device --minutes $(MINUTES)
 
 bench-device: install clients
-	$(BIN)/python scripts/live_figures.py $(if $(RECORD),--record $(RECORD))
+	$(TOOLS) bench live $(if $(RECORD),--record $(RECORD))
 
 mutants: .venv/.packages
-	$(BIN)/python scripts/mutants.py $(ONLY)
+	$(TOOLS) mutants $(if $(BASE),--base $(BASE))
 
-fuzz:
-	scripts/fuzz.sh $(SECONDS)
+fuzz: .venv/.packages
+	$(TOOLS) fuzz --seconds $(SECONDS) $(TARGETS)
 
 bench: .venv/.packages
-	$(BIN)/python scripts/bench.py $(if $(JSON),--repeats 9 --json $(JSON)) $(CASES)
+	$(TOOLS) bench run $(if $(RECORD),--repeats 9 --record $(RECORD)) $(CASES)
+
+# When that is legitimate, CONTRIBUTING.md says.
+bless:
+	cargo run --locked -p ufsim-lab --example bless
 
 format: .venv/.packages
 	cargo fmt --all
@@ -166,7 +173,7 @@ format: .venv/.packages
 
 clean:
 	cargo clean
-	rm -rf .venv out fuzz/target fuzz/tools fuzz/finds fuzz/artifacts fuzz/coverage
+	rm -rf .venv out fuzz/target fuzz/finds fuzz/artifacts fuzz/coverage
 
 # Made anew when the lock changes, so that nothing is left of what it named before.
 .venv/.packages: requirements.lock
@@ -178,4 +185,9 @@ clean:
 # Editable: a change of a Python source needs no build.
 .venv/.extension: .venv/.packages $(RUST_SOURCES)
 	PIP_QUIET=1 $(BIN)/maturin develop --release
+	@touch $@
+
+# The package of the papers, editable, too.
+.venv/.papers: .venv/.packages papers/pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable papers
 	@touch $@

@@ -8,17 +8,20 @@
 Names are those of the command line `ufsim`. A wrong input raises `ConfigError`, which names the field, its value and
 what is allowed; a workload that is not there raises `FileNotFoundError`; `SimulationBug` means that a check inside the
 simulator failed. `ufsim.columns` says what the columns of data frames mean; `ufsim.plots` draws diagrams for papers.
+Packages that add commands find what they need in `ufsim.commands`.
 """
 
 from typing import TYPE_CHECKING, Any
 
 from ufsim._core import ConfigError, OptionError, OutputError, SimulationBug, StateError, __version__
 from ufsim.columns import columns
-from ufsim.devices import describe_profile
+from ufsim.crash import recovery, worst_recovery
+from ufsim.devices import describe_profile, profile_toml
+from ufsim.kept import RunStore
 from ufsim.phones import Study, phone
 from ufsim.results import Comparison, Result
 from ufsim.runner import compare, run
-from ufsim.spec import RunOptions, profile_text, profiles, schemes
+from ufsim.spec import RunOptions, Spec, profile_keys, profile_text, profiles, schemes
 from ufsim.states import StateCache
 from ufsim.suite import Suite
 from ufsim.traces import trace_convert, trace_formats, trace_info, trace_join, trace_to_scenario
@@ -37,7 +40,9 @@ __all__ = [
     "OutputError",
     "Result",
     "RunOptions",
+    "RunStore",
     "SimulationBug",
+    "Spec",
     "StateCache",
     "StateError",
     "Study",
@@ -51,8 +56,11 @@ __all__ = [
     "describe_profile",
     "phone",
     "plots",
+    "profile_keys",
     "profile_text",
+    "profile_toml",
     "profiles",
+    "recovery",
     "run",
     "schemes",
     "sweep",
@@ -62,6 +70,7 @@ __all__ = [
     "trace_join",
     "trace_to_scenario",
     "tune",
+    "worst_recovery",
 ]
 
 

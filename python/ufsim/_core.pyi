@@ -1,6 +1,6 @@
 """The compiled part: conversions around the Rust crate `lab`, no logic of its own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from os import PathLike
 
 __version__: str
@@ -101,49 +101,42 @@ def simulate(spec_json: str, progress: Callable[[int, int | None, int, str], Non
 # A column has its type as numpy spells it, and its values.
 Columns = dict[str, tuple[str, bytes]]
 
-# A log of requests: its columns, a row for each request in the order of completion; the names of processes; and how
-# many requests completed after it was full.
-Logged = tuple[Columns, list[str], int]
-
 def simulate_observed(
     spec_json: str,
     progress: Callable[[int, int | None, int, str], None] | None = None,
     *,
     keep: int | None = None,
-    log: tuple[int, Callable[[LogPiece, list[str]], None]] | None = None,
+    log: tuple[int, Callable[[LogPart], None]] | None = None,
     timeline: tuple[str | PathLike[str], str, int] | None = None,
     series: tuple[str, Callable[[Columns], None]] | None = None,
-) -> tuple[str, Logged | None]:
+) -> tuple[str, LogPart | None]:
     """Runs one scheme: its result as JSON, and a log of at most `keep` requests, if one is to be kept.
 
-    `log`: each so many requests, and in the end the rest, are handed over in the order of completion, with the names of
-    processes so far. `timeline`: a file of Perfetto's format, the window (`FROM..TO`), and how many events it may have.
-    `series`: a step, and what some rows at a time are handed over to. Whoever takes something may stop the run by
-    raising. Otherwise as `simulate`.
+    `log`: each so many requests, and in the end the rest, are handed over in the order of completion. `timeline`: a
+    file of Perfetto's format, the window (`FROM..TO`), and how many events it may have. `series`: a step, and what some
+    rows at a time are handed over to. Whoever takes something may stop the run by raising. Otherwise as `simulate`.
     """
 
 def check_observed(window: str, step: str) -> None:
     """Raises `ConfigError` if the window of a timeline or the step of a series can not be read."""
 
-class LogPiece:
-    """A part of a log of requests. Its memory goes back to the run when it is no longer used."""
+class LogPart:
+    """Requests of a log, in the order of completion."""
+
+    processes: list[str]
+    """Names of processes, as far as they are known; the column `process` has places in this list."""
+    left_out: int
+    """Requests that completed after the log was full."""
 
     def __len__(self) -> int:
         """Number of requests."""
 
-LOG_GROUP: int
+    def columns(self) -> Columns:
+        """A row for each; made without the interpreter's lock."""
 
-class LogFile:
-    """A log that becomes a Parquet file, with row groups of `LOG_GROUP` requests."""
-
-    def __init__(self, columns: Sequence[str], about: Sequence[tuple[bytes, bytes]]) -> None:
-        """A file with these columns; `about` is what it says of itself, by keys."""
-
-    def add(self, piece: LogPiece, processes: Sequence[str]) -> bytes:
-        """Adds a part; gives what has to be put to the end of the file, which is often nothing."""
-
-    def end(self) -> bytes:
-        """Ends the file; gives what has to be put to its end."""
+def columns_json() -> str:
+    """The columns of logs, series and reads of phones as JSON: lists of objects with `name`, `dtype`, `unit`,
+    `meaning`, `words`."""
 
 class OpenedTrace:
     """A trace in memory, for many runs."""
@@ -159,7 +152,7 @@ class OpenedTrace:
 
     def simulate(
         self, spec_json: str, most: int, progress: Callable[[int, int | None, int, str], None] | None = None
-    ) -> tuple[str, Logged]:
+    ) -> tuple[str, LogPart]:
         """As `simulate`, with this trace in place of the spec's workload, and a log of at most `most` requests."""
 
 def simulate_phone(
@@ -225,6 +218,13 @@ def worst_recovery(unlimited_memory: bool = False) -> str:
     `unlimited_memory` the host may cache all segments. The interpreter's lock is not held.
     """
 
+def declared() -> str:
+    """What documentation is made of; a JSON object.
+
+    `setup` and `result` are the JSON schemas of a result's choices and of a result, `causes` are pairs of a name and
+    its meaning, `fio_options` lists of the names of each option of fio that is modelled.
+    """
+
 def trace_formats() -> str:
     """The formats of traces as JSON: a list of objects with `name`, `about` and `writable`."""
 
@@ -250,13 +250,6 @@ def trace_to_scenario(spec_json: str, out: str | PathLike[str]) -> str:
     """Writes a session of a phone, an ftrace text, as a scenario, and its requests as CSV beside it.
 
     The JSON object that it returns says what is in them.
-    """
-
-def map_plus_examples() -> str:
-    """The worked examples of MAP+ (Table I, Fig. 6, Table II) through the real schedulers, as a JSON list.
-
-    Each has `name`, `scheduler`, `sequence`, `prioritised`, `map_reads`; by request, in cycles, `access`, `waiting` and
-    `latency`; `mean_waiting` and `mean_latency`.
     """
 
 def fio_json(result_json: str) -> str:

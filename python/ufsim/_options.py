@@ -138,7 +138,7 @@ class Options:
             "flag": "--seed",
             "metavar": "N",
             "range": (0, 18446744073709551615),
-            "commands": ("run", "compare", "phone", "age", "reproduce", "calibrate", "serve"),
+            "commands": ("run", "compare", "phone", "age", "calibrate", "serve"),
         },
     )
     host_memory_mib: int | str | None = field(
@@ -244,7 +244,7 @@ class Options:
             ),
             "flag": "--verify",
             "metavar": "",
-            "commands": ("run", "compare", "phone", "reproduce"),
+            "commands": ("run", "compare", "phone"),
         },
     )
 

@@ -1,6 +1,6 @@
-"""Files that come with ufsim: the job files of the papers' figures and the samples.
+"""Files that come with ufsim: job files and samples.
 
-They are named as in the project, `jobs/hpb-f6-randread-8.fio` or `samples/app-mix`, wherever a path is taken, so that
+They are named as in the project, `jobs/used-phone.fio` or `samples/app-mix`, wherever a path is taken, so that
 the examples of the documentation work with an installed ufsim, too. A file of that name in the current directory goes
 first.
 """

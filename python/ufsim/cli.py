@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -22,6 +22,7 @@ from ufsim import (
     cli_top,
     cli_trace,
     cli_tune,
+    commands,
     comparison_tables,
     conditions,
     devices,
@@ -63,9 +64,6 @@ from ufsim.screen import Screen, say
 from ufsim.spec import DEFAULT_SCHEME, DEFAULT_SCHEMES, Spec
 from ufsim.states import StateCache
 from ufsim.suite import Suite
-
-if TYPE_CHECKING:
-    from ufsim.reproduce import Book
 
 COMPARED = ",".join(DEFAULT_SCHEMES)
 ON_PHONES = ",".join(phones.DEFAULT_SCHEMES)
@@ -363,73 +361,6 @@ def tune(
     cli_tune.finish(done, as_json=as_json)
 
 
-@app.command()
-@takes("reproduce")
-def reproduce(
-    options: Arguments,
-    wish: Annotated[
-        str | None, typer.Argument(metavar="[PAPER[/FIGURE]]", help="A paper or a figure, such as hpb or hpb/f6.")
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer points: a minute or two instead of many.")] = False,
-    scorecard: Annotated[
-        bool, typer.Option("--scorecard", help="Measure with five seeds, and print all claims with their verdicts.")
-    ] = False,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Seeds, from --seed on, for claims with chance in them. (default: 5 with --scorecard, else 1)",
-        ),
-    ] = None,
-    traces: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", envvar="UFSIM_TRACES", help="Directory of the traces: pixel4-hpufs, server, ..."),
-    ] = None,
-    jobs: JobsOption = None,
-    cache: CacheOption = True,
-    as_json: JsonOption = False,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for report, data and drawings.")] = Path(
-        "out/reproduce"
-    ),
-) -> None:
-    """Measure the papers' figures again, and check what the papers claim.
-
-    Results of runs are kept in the directory, so that what was interrupted goes on where it stopped.
-    """
-    from ufsim.reproduce import RunStore
-    from ufsim.reproduce import reproduce as make_book
-    from ufsim.reproduce.claims import LEAST_SEEDS
-    from ufsim.reproduce.figure import Setting
-
-    outputs.ready(out)
-    seeds = (LEAST_SEEDS if scorecard else 1) if seeds is None else seeds
-    setting = Setting(quick=quick, traces=traces or default_traces(), seeds=seeds, **options)
-    states, store = (StateCache(), RunStore(out / "runs")) if cache else (None, None)
-    with CountDisplay("runs") as progress:
-        book = make_book(wish, setting, jobs=jobs, cache=states, store=store, progress=progress)
-    try:
-        written = f"report: {book.write(out)}"
-    except outputs.Unwritten as error:
-        raise outputs.Unwritten(error.failures, printed=True) from error
-    finally:
-        if as_json:
-            print(book.to_json())
-        else:
-            print_book(Screen(), book, scorecard=scorecard)
-    if not as_json:
-        say(written)
-
-
-def print_book(console: Screen, book: "Book", *, scorecard: bool) -> None:
-    """Prints the claims that were measured, or all, and the figures that were left out."""
-    shown = book.outcomes if scorecard else [outcome for outcome in book.outcomes if outcome.measured]
-    if shown:  # a figure may ask what no paper claims
-        console.print(tables.claims_table(shown))
-    for drawn in book.figures:
-        if drawn.missing:
-            say(f"{drawn.figure.id}: {drawn.missing}")
-
-
 def make_state(spec: Spec, out: Path, progress: Progress) -> None:
     """Ages a device and writes its state."""
     try:
@@ -440,12 +371,6 @@ def make_state(spec: Spec, out: Path, progress: Progress) -> None:
         )
     except OSError as error:
         raise outputs.Unwritten([str(error)]) from error
-
-
-def default_traces() -> Path | None:
-    """Traces that lie beside the project, as they do for whoever works on it."""
-    beside = Path(__file__).resolve().parents[3] / "shared" / "traces"
-    return beside if beside.is_dir() else None
 
 
 @app.command(cls=ListsSabotages)
@@ -529,6 +454,9 @@ def profiles(
         print(json.dumps(devices.describe_profile(name, settings), indent=2))
     else:
         cli_profiles.print_profile(Screen(), devices.describe_profile(name, settings))
+
+
+commands.add_to(app)
 
 
 def check_name(name: str | None) -> None:

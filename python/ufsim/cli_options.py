@@ -111,12 +111,12 @@ def parameter(option: Field[Any], command: str, defaults: dict[str, Any]) -> ins
         several = typer.Argument(metavar=f"{declared['metavar']}...", help=f"{declared['help']} Several make a suite.")
         annotation = form[list[str], several]
     else:
-        annotation = form[text_type(option), info(option.name)]
+        annotation = form[text_type(option), run_option(option.name)]
     return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def info(name: str, flag: str | None = None) -> Any:
-    """What typer has to know of an option of a run; `flag` replaces its spelling."""
+def run_option(name: str, flag: str | None = None) -> Any:
+    """What typer has to know of an option of a run, by its name in `ufsim.RunOptions`; `flag` replaces its spelling."""
     declared = FIELDS[name].metadata
     help_text = " ".join(filter(None, [declared["help"], LISTED.get(name)]))
     metavar = declared["metavar"] or None

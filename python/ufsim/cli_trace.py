@@ -9,8 +9,7 @@ from rich.text import Text
 
 import ufsim
 from ufsim import tables
-from ufsim.cli_options import JsonOption, UsageError
-from ufsim.cli_options import info as option_info
+from ufsim.cli_options import JsonOption, UsageError, run_option
 from ufsim.screen import Screen
 from ufsim.traces import trace_convert, trace_formats, trace_info, trace_join, trace_to_scenario
 
@@ -23,9 +22,9 @@ app = typer.Typer(
 
 WRITABLE = ", ".join(entry["name"] for entry in trace_formats() if entry["writable"])
 
-FormatOption = Annotated[str | None, option_info("format")]
-DeviceOption = Annotated[str | None, option_info("device")]
-CleanOption = Annotated[list[str] | None, option_info("clean")]
+FormatOption = Annotated[str | None, run_option("format")]
+DeviceOption = Annotated[str | None, run_option("device")]
+CleanOption = Annotated[list[str] | None, run_option("clean")]
 
 
 @app.command()
@@ -49,7 +48,7 @@ def convert(
     trace: Annotated[str, typer.Argument(metavar="IN", help="Trace file or directory.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; it appears when it is complete.")],
     to: Annotated[str, typer.Option("--format", metavar="NAME", help=f"Format to write: {WRITABLE}.")],
-    from_format: Annotated[str | None, option_info("format", "--from-format")] = None,
+    from_format: Annotated[str | None, run_option("format", "--from-format")] = None,
     device: DeviceOption = None,
     clean: CleanOption = None,
     as_json: JsonOption = False,

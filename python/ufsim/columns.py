@@ -1,13 +1,16 @@
 """The columns of data frames: their names, types, units and meanings, declared once.
 
-Frames are made with these types whatever is in them: a frame without rows, or with a column without values, has the
-same types as any other, so that frames of several results can be put together. No column holds Python objects.
+Those of logs, series and reads of phones are declared in the core, where their values come from. Frames are made with
+their types whatever is in them: a frame without rows, or with a column without values, has the same types as any other,
+so that frames of several results can be put together. No column holds Python objects.
 """
 
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from ufsim import _core
 from ufsim.names import check_choice
 
 if TYPE_CHECKING:
@@ -19,17 +22,45 @@ WORD = "category"
 
 @dataclass(frozen=True)
 class Column:
-    """One column: `dtype` as pandas names it ("text": its type for strings), `unit` empty where there is none."""
+    """One column: `dtype` as pandas names it ("text": its type for strings), `unit` empty where there is none.
+
+    A column of words tells them in the order of their places, if they are the same in every run.
+    """
 
     name: str
     dtype: str
     unit: str
     meaning: str
+    words: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 def _columns(*rows: tuple[str, str, str, str]) -> tuple[Column, ...]:
     """Declarations with several names in one row, separated by spaces."""
     return tuple(Column(name, *rest) for names, *rest in rows for name in names.split())
+
+
+def _of_core(one: dict[str, Any]) -> Column:
+    return Column(**{**one, "words": tuple(one["words"])})
+
+
+# What the core gives as columns: requests of a log, intervals of a series, reads of a phone.
+_CORE = {what: tuple(map(_of_core, rows)) for what, rows in json.loads(_core.columns_json()).items()}
+# By what gives the file: columns of files that no frame is made from.
+FILES: Mapping[str, tuple[Column, ...]] = {what: _CORE[what] for what in ("log", "series")}
+
+
+def _words(what: str, name: str) -> tuple[str, ...]:
+    return next(column.words for column in _CORE[what] if column.name == name)
+
+
+KINDS, OUTCOMES, PHASES = _words("log", "kind"), _words("log", "outcome"), _words("reads", "phase")
+# Parts of the way of a request, with what each means.
+STAGE, _NS = "stage_", "_ns"
+STAGES = {
+    column.name.removeprefix(STAGE).removesuffix(_NS): column.meaning
+    for column in FILES["log"]
+    if column.name.startswith(STAGE)
+}
 
 
 # What every row says of the run that it comes from; these columns come last.
@@ -97,8 +128,6 @@ _POWER_STATES = _columns(
     ("working_s", REAL, "s", "in which the device had work of its own while the link was down"),
 )
 
-OUTCOMES = ("host", "sram", "map")
-PHASES = ("launch", "loading", "run", "background")
 _READS = "by where their mapping came from: sent by the host, in SRAM, or read from flash (a miss)"
 _USES = _columns(
     ("use", COUNT, "", "number of the use in the scenario, from 0"),
@@ -162,85 +191,6 @@ _ENERGY = _columns(
     ("read program erase", COUNT, "operations", "of flash"),
 )
 
-STAGES = {
-    "outside": "until the workload handed it in: for neighbours to be merged with, or for a place",
-    "block": "in the block layer: plug, merging, processor time, a tag",
-    "driver": "in the driver: scheduler, reorder buffer, a tag of the link",
-    "fetch": "in the driver, until the mapping was in the host's cache: what had to leave for it, and its fetch",
-    "link_down": "until the command and its data were at the device; the link may have had to wake up",
-    "queue": "in the device, while its firmware thread worked on commands that came before",
-    "gc": "in the device, while a step of GC held the front end",
-    "meta_gc": "in the device, while the collection of metadata held the front end",
-    "map_flush": "in the device, while a map flush held the front end",
-    "recovery": "in the device, while it rebuilt its mapping after a power cut",
-    "sram": "in the device, for room in SRAM or, of writes, their turn",
-    "map_read": "in the device, for map units that were read from flash, or for lookups that came before",
-    "die_host_read": "in the device, for a die that read pages for other commands",
-    "die_host_write": "in the device, for a die that programmed what hosts had written",
-    "die_map_read": "in the device, for a die that read the mapping",
-    "die_map_write": "in the device, for a die that programmed the mapping",
-    "die_gc": "in the device, for a die that read, searched or programmed for GC",
-    "die_erase": "in the device, for a die that erased",
-    "flash_read": "in the device, for reads of its pages",
-    "program": "in the device, for programs of its pages, or of those that it flushes",
-    "firmware": "in the device, while its firmware thread worked on it",
-    "link_up": "until the response and its data were at the host",
-    "wake": "until the one who asked was woken",
-}
-_LOG = _columns(
-    ("arrival_ns completion_ns", WIDE, "ns", "from the beginning of the workload on"),
-    ("latency_ns", WIDE, "ns", "from arrival to completion"),
-    ("kind", WORD, "", "read, write, flush or trim"),
-    ("lba_units units", WIDE, "4 KiB", "first unit and length on the device"),
-    ("sector", WIDE, "512 B", "first sector, as the workload gave it"),
-    ("bytes", WIDE, "B", "length, as the workload gave it"),
-    ("fua sync meta readahead preflush", SWITCH, "", "flags of the request"),
-    ("process", WORD, "", "who asked; empty where the workload does not say"),
-    ("file line", WIDE, "", "where it stands in the trace"),
-    ("measured", SWITCH, "", "the run's statistics count it"),
-    ("failed", SWITCH, "", "it ended with an error"),
-    ("outcome", WORD, "", "where the mapping of a read came from: host, sram, or map (flash); missing for others"),
-    ("recorded_ns", REAL, "ns", "what the traced device took; missing where that is not known"),
-    ("waiting_ns", REAL, "ns", "until its first command was sent; missing if none was"),
-    *((f"stage_{name}_ns", WIDE, "ns", meaning) for name, meaning in STAGES.items()),
-)
-
-_LATENCIES = "mean p50 p99 p999 max"
-_SERIES = _columns(
-    ("at_ns", WIDE, "ns", "start of an interval, from the first measured request on"),
-    ("interval_ns", WIDE, "ns", "its length: the step, and less for the last one"),
-    ("requests", WIDE, "requests", "measured, that completed in it"),
-    ("reads writes flushes trims", WIDE, "requests", "of these, by kind"),
-    ("read_bytes write_bytes", WIDE, "B", "bytes that these asked for"),
-    ("iops", REAL, "1/s", "requests per second"),
-    ("mib_per_s", REAL, "MiB/s", "bytes read and written per second"),
-    (
-        " ".join(f"{kind}{name}_ns" for kind in ("", "read_", "write_") for name in _LATENCIES.split()),
-        REAL,
-        "ns",
-        "latency of all requests, of reads, of writes that completed in it; missing where none did",
-    ),
-    ("queue_depth", REAL, "requests", "under way, as a mean over time"),
-    ("queue_depth_max", WIDE, "requests", "under way at most"),
-    ("host_hits sram_hits map_misses", WIDE, "requests", f"reads {_READS}"),
-    ("host_hit_ratio sram_hit_ratio", REAL, "", "share of these reads (0 to 1); missing where none completed"),
-    ("host_units_written", WIDE, "4 KiB", "units that the device has taken from the host"),
-    (
-        "data_units_programmed map_units_programmed gc_units_programmed",
-        WIDE,
-        "4 KiB",
-        "units programmed: data of the host with padding, mapping table and other metadata, copies of GC",
-    ),
-    ("waf", REAL, "", "units programmed per unit that the host wrote; missing where it wrote none"),
-    ("free_superblocks", WIDE, "superblocks", "of data, at the end of the interval"),
-    ("log_entries", WIDE, "entries", "in the device's L2P log, at the end"),
-    ("sram_buffers", WIDE, "buffers", "of the device's SRAM in use, cached segments not counted, at the end"),
-    ("host_cache_bytes", WIDE, "B", "memory of the host that the scheme takes, at the end"),
-)
-
-# By what gives the file: columns of files that no frame is made from.
-FILES: Mapping[str, tuple[Column, ...]] = {"log": _LOG, "series": _SERIES}
-
 # By the name of the method that gives the frame.
 FRAMES: Mapping[str, tuple[Column, ...]] = {
     "table": (SCHEME, *_TABLE, *PROVENANCE),
@@ -268,8 +218,9 @@ def columns(frame: str) -> "pd.DataFrame":
 
     known = {**FRAMES, **FILES}
     check_choice("frame", frame, known)
-    declared = [vars(column) for column in known[frame]]
-    return pd.DataFrame(declared).astype(text_type()).set_index("name")
+    told = ["name", "dtype", "unit", "meaning"]
+    declared = [[getattr(column, one) for one in told] for column in known[frame]]
+    return pd.DataFrame(declared, columns=told).astype(text_type()).set_index("name")
 
 
 def text_type() -> 'Literal["str", "string"]':

@@ -1,4 +1,4 @@
-"""The power-cut campaign: many seeded cases, some at a time."""
+"""Power cuts: the campaign, many seeded cases, some at a time; and how long HP-UFS's recovery takes."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 from ufsim import _core
 from ufsim._core import ConfigError
-from ufsim.documents import parse
+from ufsim.documents import Document, parse
 from ufsim.spec import check_range
 
 
@@ -167,6 +167,24 @@ def _reports(cases: Sequence[str], jobs: int, go: Callable[[str], str]) -> Itera
 
 # A case with more acts than this is not told act by act.
 FEW_ACTS = 40
+
+
+def recovery(segments: int, pages: int, segment_kib: int | None = None) -> Document:
+    """A recovery under scheme `hp-ufs`: `recovered_segments`, `scanned_pages`, `total_ms` and its parts.
+
+    The device's log blocks hold `pages` (up to 32768) pages of `segments` segments. With `segment_kib` (1, 2 or 4)
+    these are written to flash in parts of that size, and tables lie beside the SRAM pool.
+    """
+    return parse(_core.recovery(segments, pages, segment_kib))
+
+
+def worst_recovery(*, unlimited_memory: bool = False) -> Document:
+    """The longest recovery of 16 cuts in a run under the limits of profile `hp-ufs`, as `recovery` gives one.
+
+    The run writes every page to another segment; `writes` is the number of these before the cut. With
+    `unlimited_memory` the host may cache all segments.
+    """
+    return parse(_core.worst_recovery(unlimited_memory))
 
 
 def failure_lines(failure: dict[str, Any], *, whole: bool = False) -> list[str]:

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ufsim import _core
-from ufsim.columns import STAGES
+from ufsim.columns import KINDS, STAGES
 from ufsim.formats import duration
 from ufsim.names import check_choice
-from ufsim.request_file import ENDING, what_was_run
-from ufsim.request_log import KINDS
 from ufsim.runner import Cache, Progress, run
+from ufsim.table_file import ENDING, what_was_run
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,19 +5,35 @@ A file appears when it is complete, under the name that `ufsim.inputs` gives its
 
 import json
 import logging
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from ufsim import outputs
 from ufsim.documents import Document, parse
+from ufsim.inputs import contents, digest
 
 log = logging.getLogger("ufsim")
 
 
 class RunStore:
-    """A directory of results."""
+    """A directory of results. A name stands for the inputs of one and the version of ufsim that has made it."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = outputs.ready(directory)
+
+    def kept(self, inputs: Mapping[str, Any], make: Callable[[], Document]) -> Document:
+        """What `make` gives of these inputs, from the directory if it is there.
+
+        Inputs that are options of a run and name files (`workload`, `profile`, `age`, `from_state`) stand for the
+        contents of these files, wherever they lie.
+        """
+        name = digest(contents(dict(inputs)))
+        document = self.read(name)
+        if document is None:
+            document = make()
+            self.write(name, document)
+        return document
 
     def read(self, name: str) -> Document | None:
         """A result, if it is there. One that cannot be read is made again."""

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ufsim import _core, outputs
-from ufsim.request_file import PART, RequestFile
 from ufsim.request_log import room
-from ufsim.series_file import SeriesFile
+from ufsim.table_file import PART, TableFile
 
 if TYPE_CHECKING:
     from ufsim.spec import Spec
@@ -73,13 +72,12 @@ class Observed:
             for what, path in self.files.items():
                 own = _of_scheme(path, spec.scheme, alone=alone)
                 beside = open_files.enter_context(outputs.writing(own))
-                if what == "log":
-                    asked["log"] = (PART, open_files.enter_context(RequestFile(beside, spec)).take)
-                elif what == "series":
-                    asked["series"] = (self.step or STEP, open_files.enter_context(SeriesFile(beside, spec)).take)
-                else:
+                if what == "timeline":
                     open_files.enter_context(_told_by_core(own))
-                    asked["timeline"] = (beside, self.timeline_window or WHOLE_RUN, MOST_EVENTS)
+                    asked[what] = (beside, self.timeline_window or WHOLE_RUN, MOST_EVENTS)
+                else:
+                    take = open_files.enter_context(TableFile(beside, spec, what)).take
+                    asked[what] = (PART if what == "log" else self.step or STEP, take)
             if not isinstance(self.log, str | PathLike) and room(self.log):
                 asked["keep"] = room(self.log)
             yield asked

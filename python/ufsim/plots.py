@@ -28,15 +28,28 @@ from matplotlib.figure import Figure
 
 from ufsim import outputs
 from ufsim.columns import FRAMES
+from ufsim.comparison_plots import CAUSES
 from ufsim.formats import number
 from ufsim.names import check_choice
-from ufsim.palette import scheme_styles
+from ufsim.palette import scheme_colours, scheme_styles
 from ufsim.results import Result, ResultSet
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMN_INCHES", "PAGE_INCHES", "bars", "cdf", "lines", "paper", "save", "time_series"]
+__all__ = [
+    "CAUSES",
+    "COLUMN_INCHES",
+    "PAGE_INCHES",
+    "bars",
+    "cdf",
+    "lines",
+    "number",
+    "paper",
+    "save",
+    "scheme_colours",
+    "time_series",
+]
 
 # Width of a column, and of both, in papers with two columns.
 COLUMN_INCHES = 3.3

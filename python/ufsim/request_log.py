@@ -1,11 +1,11 @@
 """Logs of requests: every request of a run, kept when somebody wants it, as columns of numbers and as a data frame."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ufsim import frames
-from ufsim.columns import PROVENANCE, SCHEME, text_type
+from ufsim.columns import KINDS, OUTCOMES, PROVENANCE, SCHEME, text_type
 from ufsim.names import check_range
 
 if TYPE_CHECKING:
@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 # A log without a bound of its own keeps so many requests: some 100 MB.
 MOST_REQUESTS = 1_000_000
-KINDS = ("read", "write", "flush", "trim")
-# In the order of their bits.
 FLAGS = ("fua", "sync", "meta", "readahead", "preflush")
-# Where the mapping of a read came from; the core has the number behind the last one for requests without.
-OUTCOMES = ("host", "sram", "map")
 
 # Type as numpy spells it, and values.
 Columns = Mapping[str, tuple[str, bytes]]
@@ -35,15 +31,13 @@ class RequestLog:
     left_out: int
 
     def __len__(self) -> int:
-        return len(self.columns["kind"][1])
+        return len(self.columns["measured"][1])
 
     def arrays(self) -> "dict[str, np.ndarray[Any, Any]]":
-        """The core's columns as arrays of numpy, which share its memory and can not be written.
+        """The columns of `ufsim.columns("log")` as arrays of numpy, which can not be written.
 
-        `arrival_ns` from the beginning of the workload on, `kind` (place in KINDS), `sector` (512 B), `bytes`, `flags`
-        (bits in the order of FLAGS), `process` (place in `processes`), `file` and `line` (where it stands in the
-        trace), `recorded_ns` (NaN where the traced device is not known), `latency_ns`, `waiting_ns` until its first
-        command was sent (NaN if none was), `measured`, `failed`, and `outcome` (place in OUTCOMES, or 3).
+        What is missing is NaN. A column of words has places: in KINDS, OUTCOMES or `processes`; a place behind the last
+        stands for none.
         """
         return arrays(self.columns)
 
@@ -53,22 +47,21 @@ class RequestLog:
         import pandas as pd
 
         columns = self.arrays()
-        outcome = np.where(columns["outcome"] < len(OUTCOMES), columns["outcome"].astype(int), -1)
-        names = self.processes or [""]
+
+        def word(name: str, known: Sequence[str]) -> "pd.Categorical[Any]":
+            places = columns[name].astype(int)
+            return pd.Categorical.from_codes(np.where(places < len(known), places, -1), pd.Index(known))
+
+        names = pd.Series(self.processes or [""], dtype=text_type())
         frame = pd.DataFrame(
             {
                 "arrival_s": columns["arrival_ns"] / 1e9,
-                "kind": pd.Categorical.from_codes(columns["kind"].astype(int), pd.Index(KINDS)),
-                "sector": columns["sector"],
-                "bytes": columns["bytes"],
-                **{name: (columns["flags"] >> bit & 1).astype(bool) for bit, name in enumerate(FLAGS)},
-                "process": pd.Series(names, dtype=text_type()).take(columns["process"]).astype("category").array,
+                "kind": word("kind", KINDS),
+                **{name: columns[name] for name in ("sector", "bytes", *FLAGS)},
+                "process": names.take(columns["process"]).astype("category").array,
                 "latency_ns": columns["latency_ns"].astype("int64"),
-                "waiting_ns": columns["waiting_ns"],
-                "recorded_ns": columns["recorded_ns"],
-                "measured": columns["measured"].astype(bool),
-                "failed": columns["failed"].astype(bool),
-                "outcome": pd.Categorical.from_codes(outcome, pd.Index(OUTCOMES)),
+                **{name: columns[name] for name in ("waiting_ns", "recorded_ns", "measured", "failed")},
+                "outcome": word("outcome", OUTCOMES),
             }
         )
         run = frames.provenance(result)

@@ -203,12 +203,13 @@ def run_observed(
     def simulate(spec: Spec, report: Callable[..., None]) -> Result:
         with observed.of(spec, alone=len(specs) == 1) as asked:
 
-            def core(begun: Spec) -> "tuple[str, _core.Logged | None]":
+            def core(begun: Spec) -> "tuple[str, _core.LogPart | None]":
                 text = begun.to_json()
                 return _core.simulate_observed(text, report, **asked) if asked else (_core.simulate(text, report), None)
 
             document, log = simulated(cache, spec, report, core)
-        return Result(parse(document), RequestLog(*log) if log else None)
+        kept = RequestLog(log.columns(), log.processes, log.left_out) if log is not None else None
+        return Result(parse(document), kept)
 
     return run_threads(specs, jobs, simulate, progress)
 

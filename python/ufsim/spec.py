@@ -53,10 +53,15 @@ def profile_text(name: str | PathLike[str]) -> str:
     return _core.profile_text(os.fspath(name))
 
 
+def profile_keys() -> list[dict[str, Any]]:
+    """The keys of profiles: for each a dictionary with `key`, `unit`, `default`, `allowed` and more."""
+    return parse_list(_core.profile_keys())
+
+
 @cache
-def profile_keys() -> tuple[str, ...]:
+def key_names() -> tuple[str, ...]:
     """The keys of profiles, as `settings` names them. `scheme.*.KEY` stands for every scheme that has the key."""
-    keys = [entry["key"] for entry in parse_list(_core.profile_keys())]
+    keys = [entry["key"] for entry in profile_keys()]
     every = dict.fromkeys(f"scheme.*.{key.split('.')[2]}" for key in keys if key.startswith("scheme."))
     return (*keys, *every)
 
@@ -105,7 +110,7 @@ class Spec(Options):
         if not isinstance(self.settings, dict):
             raise _core.ConfigError(f"settings is {self.settings!r}; allowed: values by key, {{'nand.planes': 2}}")
         for key in self.settings:
-            meant = None if key in profile_keys() else nearest(key, profile_keys())
+            meant = None if key in key_names() else nearest(key, key_names())
             if meant is not None:
                 raise _core.ConfigError(f"settings has no key '{key}'; did you mean '{meant}'?")
 

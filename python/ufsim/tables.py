@@ -1,8 +1,7 @@
 """Human-readable tables."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -13,9 +12,6 @@ from rich.text import Text
 from ufsim.crash import Campaign
 from ufsim.documents import Document
 from ufsim.formats import duration, number, workload_name
-
-if TYPE_CHECKING:
-    from ufsim.reproduce.claims import Outcome
 
 MIB = 1024 * 1024
 
@@ -173,37 +169,3 @@ def formats_table(formats: list[Document]) -> Table:
         needs = f"; needs {entry['needs']}" if entry["needs"] else ""
         table.add_row(entry["name"], "yes" if entry["writable"] else "", Text(entry["about"] + needs))
     return table
-
-
-VERDICT_STYLES = {"firm": "green", "fragile": "yellow", "miss": "bold red", "not yet": "dim"}
-
-
-def claims_table(outcomes: "Iterable[Outcome]") -> Table:
-    """Claims with the paper's value, the band, what was measured under each reading, and the verdict."""
-    from ufsim.reproduce.claims import counted
-
-    outcomes = list(outcomes)
-    title = f"{counted(outcome.verdict for outcome in outcomes)} claims"
-    table = Table(box=box.SIMPLE, title=title, title_justify="left", pad_edge=False)
-    for heading in ("claim", "paper", "band", "measured", "verdict"):
-        table.add_column(heading, no_wrap=heading in ("claim", "band", "verdict"))
-    for outcome in outcomes:
-        verdict = Text(outcome.verdict, style=VERDICT_STYLES[outcome.verdict])
-        claim = outcome.claim
-        table.add_row(claim.id, claim.paper_value(), claim.band_text(), readings_text(outcome), verdict)
-    return table
-
-
-def readings_text(outcome: "Outcome") -> Text:
-    """What was measured of a claim: a line for each part, below the reading's name where there are several."""
-    cells = Text()
-    for reading in outcome.readings if outcome.measured else []:
-        if len(outcome.readings) > 1 or not reading.parts:
-            cells.append("\n" if cells else "").append(reading.name, style="italic")
-        if not reading.parts:
-            cells.append(": not measured", style=VERDICT_STYLES["not yet"])
-        for part in reading.parts:
-            what = f"{part.name}: " if part.name else ""
-            style = "" if part.in_band else VERDICT_STYLES["miss"]
-            cells.append("\n" if cells else "").append(what).append(part.text, style=style)
-    return cells

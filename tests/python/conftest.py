@@ -1,8 +1,5 @@
 import json
-import os
-import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,42 +10,7 @@ from ufsim.results import Comparison
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "samples" / "app-mix"
 
-# A slow machine must not add lines that tell how far a run is.
-os.environ["UFSIM_HEARTBEAT"] = "0"
-
-# Started in the background, tests ignore interrupts, and so would what they start.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-
 Command = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder beside the project with what is not part of it: traces, claims. On CI it has to be there."""
-    folder = ROOT.parent / "shared"
-    if not folder.is_dir():
-        assert "CI" not in os.environ, f"on CI this folder has to be there: {folder}"
-        print(f"SKIPPED: {folder} is not there", file=sys.stderr)
-        pytest.skip(f"{folder} is not there")
-    return folder
-
-
-@pytest.fixture(scope="session")
-def traces(shared: Path) -> Path:
-    """The real traces."""
-    return shared / "traces"
-
-
-@pytest.fixture(scope="session")
-def ufsim() -> Command:
-    """Runs the installed command line in the project's root and returns the finished process."""
-    program = Path(sys.executable).with_name("ufsim")
-
-    def call(*arguments: object, seconds: int = 300) -> subprocess.CompletedProcess[str]:
-        command = [str(program), *map(str, arguments)]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False)
-
-    return call
 
 
 def latency(count: int, scale: float) -> dict[str, float] | None:

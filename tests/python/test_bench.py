@@ -1,14 +1,13 @@
-"""The scripts that compare benchmarks."""
+"""Which of two builds is faster."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
+from conftest import ROOT
 
 # A program that prints as the benchmark does: `rate` requests per second of each of its cases, and its memory.
 PROGRAM = """#!/bin/sh
@@ -26,55 +25,44 @@ def program(folder: Path, name: str, rate: int, peak_mib: int = 80, more: str = 
     return path
 
 
-def call(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, SCRIPTS / script, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=dict(os.environ))
+def bench(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tools", "bench", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.parametrize(("after", "status", "word"), [(1000, 0, "1.000"), (981, 0, "0.981"), (979, 1, "slower")])
-def test_pairs(tmp_path: Path, after: int, status: int, word: str) -> None:
-    programs = program(tmp_path, "before", 1000), program(tmp_path, "after", after)
-    done = call("bench_pairs.py", *programs, "--pairs", 3, "--json", tmp_path / "pairs.json")
+@pytest.mark.parametrize(
+    ("rate", "peak_mib", "status", "told"),
+    [
+        (981, 81, 0, "1 cases, 0 slower by more than 2%"),
+        (979, 80, 1, "1 cases, 1 slower by more than 2%"),
+        (1000, 82, 1, "more memory by over 2%: randwrite-16g-ufs (1.025)"),
+    ],
+)
+def test_pairs(tmp_path: Path, rate: int, peak_mib: int, status: int, told: str) -> None:
+    before = program(tmp_path, "before", 1000)
+    after = program(tmp_path, "after", rate, peak_mib, more="\nrandread-16g-ufs")
+    done = bench("pairs", before, after, "--pairs", 3, "--record", tmp_path / "pairs.json")
     assert done.returncode == status, done.stderr
-    assert word in done.stdout
-    ratios = json.loads((tmp_path / "pairs.json").read_text())["ratios"]
-    assert ratios == {"randwrite-16g-ufs": [after / 1000] * 3}
+    assert told in done.stdout
+    assert f"not in {before}: randread-16g-ufs" in done.stdout
+    assert json.loads((tmp_path / "pairs.json").read_text())["ratios"] == {"randwrite-16g-ufs": [rate / 1000] * 3}
 
 
-@pytest.mark.parametrize(("peak_mib", "status"), [(81, 0), (82, 1)])
-def test_pairs_compares_memory(tmp_path: Path, peak_mib: int, status: int) -> None:
-    programs = program(tmp_path, "before", 1000), program(tmp_path, "after", 1000, peak_mib)
-    done = call("bench_pairs.py", *programs, "--pairs", 1)
-    assert done.returncode == status, done.stderr
-    assert ("more memory by over 2%: randwrite-16g-ufs (1.025)" in done.stdout) == (status == 1)
-
-
-def test_pairs_leaves_out_what_only_one_has(tmp_path: Path) -> None:
-    programs = program(tmp_path, "before", 1000), program(tmp_path, "after", 1000, more="\nrandread-16g-ufs")
-    done = call("bench_pairs.py", *programs, "--pairs", 1)
-    assert done.returncode == 0, done.stderr
-    assert "not in" in done.stdout and "1 cases, 0 slower" in done.stdout
-
-
-def test_pairs_needs_a_case_that_is_there(tmp_path: Path) -> None:
-    programs = program(tmp_path, "before", 1000), program(tmp_path, "after", 1000)
-    done = call("bench_pairs.py", *programs, "no-such-case")
+def test_a_case_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    one = program(tmp_path, "one", 1000)
+    done = bench("pairs", one, one, "no-such-case")
     assert done.returncode == 1 and "there are randwrite-16g-ufs" in done.stderr
 
 
-def document(rates: dict[str, float]) -> str:
-    cases = {
-        name: {"median_requests_per_second": rate, "median_cpu_seconds": 100 / rate, "runs": []}
-        for name, rate in rates.items()
-    }
-    return json.dumps({"commit": "0", "date": "2026-01-01", "machine": {"processor": "p"}, "cases": cases})
-
-
-def test_compare(tmp_path: Path) -> None:
-    before, after = tmp_path / "before.json", tmp_path / "after.json"
-    before.write_text(document({"a": 100, "b": 100, "gone": 1}))
-    after.write_text(document({"a": 99, "b": 97, "new": 1}))
-    done = call("bench_compare.py", before, after)
+def test_records(tmp_path: Path) -> None:
+    for name, rates in (("before", {"a": 100, "b": 100, "gone": 1}), ("after", {"a": 99, "b": 97, "new": 1})):
+        cases = {
+            case: {"median_requests_per_second": rate, "median_cpu_seconds": 100 / rate} for case, rate in rates.items()
+        }
+        record = {"commit": "0", "date": "2026-01-01", "machine": {"processor": "p"}, "cases": cases}
+        (tmp_path / name).write_text(json.dumps(record))
+    files = (tmp_path / "before", tmp_path / "after")
+    done = bench("compare", *files)
     assert done.returncode == 1 and "2 cases, 1 slower by more than 2%" in done.stdout
-    assert call("bench_compare.py", before, after, "--threshold", 5).returncode == 0
-    assert call("bench_compare.py", before, after, "--cpu").returncode == 1
+    assert bench("compare", *files, "--threshold", 5).returncode == 0
+    assert bench("compare", *files, "--cpu").returncode == 1

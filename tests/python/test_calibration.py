@@ -1,6 +1,7 @@
 """Calibration: a device whose parameters are known, recorded by the simulator itself."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from ufsim.calibration.recording import Recorded, Recording
 from ufsim.calibration.resampling import intervals, quantile, share_over
 from ufsim.calibration.residuals import residuals
 from ufsim.calibration.score import MEASURES, judged
-from ufsim.request_log import KINDS
+from ufsim.columns import KINDS
 
 HEADER = "time_ns,op,device,sector,bytes,flags,latency_ns,process\n"
 TIMERS = {"power.auto_hibern8_idle_us": 1_000, "power.clkgate_delay_ms": 50}
@@ -306,3 +307,10 @@ def test_the_command_line_fits_prints_and_writes(ufsim: Command, traces: list[Pa
     ]:
         refused = ufsim("calibrate", traces[0], "--profile", "tiny", *arguments)
         assert refused.returncode != 0 and told in refused.stderr and refused.stdout == ""
+
+
+def test_without_the_library_it_is_named(traces: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cma", None)
+    with pytest.raises(ConfigError, match=r"ufsim\[calibrate\]"):
+        ufsim.calibrate(traces, fit=FIT, profile="tiny", settings=TIMERS, seeds=1)
+    assert ufsim.calibrate(traces, profile="tiny", settings=TIMERS, seeds=1).fit is None

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from conftest import ROOT
 from ufsim.live import Server
 
 PACKAGES = {"fio": "fio", "qemu-io": "qemu-utils", "nbdinfo": "libnbd-bin", "nbdcopy": "libnbd-bin"}
 MIB = 1 << 20
-SOAK = Path(__file__).parents[2] / "scripts/device_soak.py"
 
 
 def run(*words: str, folder: Path | None = None) -> str:
@@ -109,8 +109,8 @@ def test_libnbd_lists_and_copies(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", [False, True])
 def test_a_soak_finds_what_a_missing_flush_loses(wrong: bool) -> None:
     options = ["--minutes", "0", "--cuts", "1", "--kills", "1", "--profile", "tiny", "--area", "4"]
-    command = [sys.executable, str(SOAK), *options, *(["--no-flush"] if wrong else [])]
+    command = [sys.executable, "-m", "tools", "soak", "device", *options, *(["--no-flushes"] if wrong else [])]
     run("fio", "--version")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == (1 if wrong else 0), done.stdout + done.stderr
     assert ("verify" in done.stderr) if wrong else ("1 power cuts, 1 kills" in done.stdout)

@@ -8,25 +8,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import ufsim as package
 from conftest import ROOT, Command
-from ufsim.reproduce import claims
-from ufsim.reproduce.intervals import Interval
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import scorecard
-import site_cli
-import site_drawings
-import site_results
-import site_speed
+from tools.docs import cli, demo, measured, results
 
 DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
-PAGES = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "papers").rglob("README.md")])
 BLOCK = re.compile(r"^ *```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 # Whatever a browser would fetch by itself.
@@ -43,7 +33,7 @@ def commands() -> Iterator[tuple[Path, list[str]]]:
         for block in blocks(path, "sh"):
             # Of a pipe or a redirection only ufsim's part is looked at.
             for line in block.replace("\\\n", " ").replace("|\n", "| ").splitlines():
-                words = shlex.split(line, comments=True)
+                words = shlex.split(re.sub(r"^(\w+=\S* )+", "", line), comments=True)
                 end = next((place for place, word in enumerate(words) if word in ("|", ">")), len(words))
                 if words and words[0] == "ufsim":
                     yield path, words[1:end]
@@ -69,7 +59,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def workplace(tmp_path: Path) -> Path:
     """A directory in which examples find what lies in the project's root, and may write to out/."""
-    for name in ("samples", "jobs"):
+    for name in ("samples", "jobs", "papers"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "out").mkdir()
     return tmp_path
@@ -99,7 +89,7 @@ def test_every_scheme_and_scheduler_is_explained(ufsim: Command) -> None:
     families = [path for path in (ROOT / "docs/schemes").glob("*.md") if path.stem not in ("index", "schedulers")]
     text = {path: path.read_text() for path in families}
     for path in families:
-        assert "<!-- drawing " in text[path], f"{path.name} has no drawing of its own"
+        assert f"(../img/{path.stem}.svg)" in text[path], f"{path.name} has no drawing of its own"
     for scheme in package.schemes():
         heads = [words for words in (page.splitlines()[0] for page in text.values()) if f"`{scheme['name']}`" in words]
         assert len(heads) == 1, f"{scheme['name']} stands in the title of {len(heads)} pages, not of one"
@@ -113,15 +103,14 @@ def test_every_scheme_and_scheduler_is_explained(ufsim: Command) -> None:
 
 def test_results_are_documented() -> None:
     result = package.run("samples/app-mix", "hp-ufs", replay="closed")
-    assert set(result.data) <= site_results.documented()
-    assert {"version", "digest", "waf", "age"} <= site_results.documented()
-    page = site_results.page()
+    assert set(result.data) <= set(results.declared()["result"]["properties"])
+    page = results.page()
     for name in ("### Latency", "### Waf", "### Use", "| `valid_page_search` |", "| `p999` | integer |  | 99.9th"):
         assert name in page
 
 
 def test_the_command_line_is_documented() -> None:
-    page = site_cli.page()
+    page = cli.page()
     assert "## ufsim trace convert" in page
     assert "| `--depth N` | a whole number |" in page
     assert "| `--runs N` | a whole number | `200` |" in page
@@ -149,14 +138,13 @@ def made(path: Path) -> bool:
     return name.removeprefix("reference/") in ("cli.md", "frames.md", "results.md") or name.startswith("notebooks/")
 
 
-def test_readme_is_short_and_its_picture_is_drawn() -> None:
+def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
-    assert site_drawings.README_PICTURE.read_text() == site_drawings.readme_picture(), "scripts/site_drawings.py"
 
 
 @pytest.mark.parametrize("words", EXAMPLES)
 def test_examples_name_options_and_files_that_are_there(words: list[str]) -> None:
-    known = site_cli.known_options()
+    known = cli.known_options()
     name = next((" ".join(["ufsim", *words[:count]]) for count in (2, 1) if known_name(words, count, known)), None)
     if name is None:
         assert words[0].startswith("-"), f"no such command: {words}"
@@ -164,7 +152,7 @@ def test_examples_name_options_and_files_that_are_there(words: list[str]) -> Non
     for word in words:
         if word.startswith("--"):
             assert word.partition("=")[0] in known[name], f"{name} has no option {word}"
-        elif word.startswith(("samples/", "jobs/")):
+        elif word.startswith(("samples/", "jobs/", "papers/")):
             assert (ROOT / word).exists(), word
 
 
@@ -196,71 +184,25 @@ def test_python_examples_run(path: Path, workplace: Path) -> None:
         assert done.returncode == 0, f"{path.name}, example {number + 1}:\n{block}\n{done.stderr}"
 
 
-def card(version: str, verdicts: dict[str, str], *, quick: bool = False, seeds: int = 5) -> dict[str, Any]:
-    """A scorecard with these verdicts, as `ufsim reproduce` writes it."""
-    claims = [
-        {"id": name, "verdict": verdict, "readings": [{"parts": [] if verdict == "not yet" else [{}]}]}
-        for name, verdict in verdicts.items()
-    ]
-    return {"ufsim": version, "quick": quick, "seed": 1, "seeds": seeds, "claims": claims, "tables": {version: {}}}
+def readme_with_the_demo(text: str) -> str:
+    """README with the table of the demo, as docs/data/demo.json has it."""
+    begin, end = "<!-- demo: made by tests/python/test_docs.py -->\n", "<!-- end of demo -->\n"
+    before, _, rest = text.partition(begin)
+    return f"{before}{begin}\n{demo.numbers()}\n{end}{rest.partition(end)[2]}"
 
 
-def test_a_scorecard_keeps_what_was_measured_before() -> None:
-    first = card("1", {"a": "firm", "b": "not yet", "c": "miss"})
-    second = card("2", {"a": "not yet", "b": "not yet", "c": "fragile"}, seeds=6)
-    both = scorecard.merged(scorecard.merged({"claims": []}, first, "first"), second, "second")
-    claims = {entry["id"]: (entry["verdict"], entry.get("version"), entry.get("seeds")) for entry in both["claims"]}
-    assert claims == {"a": ("firm", "1", 5), "b": ("not yet", None, None), "c": ("fragile", "2", 6)}
-    assert {name: table["version"] for name, table in both["tables"].items()} == {"1": "1", "2": "2"}
-    for refused, told in ((card("3", {}, quick=True), "--quick"), (card("3", {}, seeds=4), "4 seeds; the scorecard")):
-        with pytest.raises(SystemExit, match=told):
-            scorecard.merged(both, refused, "third")
-
-
-def test_the_scorecard_knows_every_claim_and_its_readings() -> None:
-    kept = json.loads(scorecard.SCORECARD.read_text())["claims"]
-    assert [entry["id"] for entry in kept] == [claim.id for claim in claims.load_claims()]
-    for entry, claim in zip(kept, claims.load_claims(), strict=True):
-        assert [reading["name"] for reading in entry["readings"]] == list(claim.readings), claim.id
-        assert (entry["band"] and tuple(entry["band"])) == claim.band, claim.id
-        assert entry["verdict"] == "not yet" or entry["version"], claim.id
-
-
-def test_verdicts_of_the_scorecard_follow_from_its_values() -> None:
-    for entry in json.loads(scorecard.SCORECARD.read_text())["claims"]:
-        readings = [
-            claims.Reading(reading["name"], [kept_part(entry["id"], part) for part in reading["parts"]])
-            for reading in entry["readings"]
-        ]
-        assert entry["verdict"] == claims.verdict(readings), entry["id"]
-
-
-def kept_part(name: str, part: dict[str, Any]) -> claims.Part:
-    """A part of a claim as it was before it was written."""
-    pooled = not part["values"]
-    given = part["interval"] if pooled else None
-    interval = given and Interval(*given, part["coverage_percent"])
-    samples = [
-        claims.Sample(
-            int(seed),
-            claims.Measured(name, value, seeds=part["seeds"] if pooled else 1, interval=interval),
-            part["chance"],
-        )
-        for seed, value in ({"1": part["value"]} if pooled else part["values"]).items()
-    ]
-    return claims.Part(part["part"], part["band"], "", samples)
-
-
-def test_readme_has_the_tables_of_the_scorecard() -> None:
-    text = scorecard.README.read_text()
-    kept = json.loads(scorecard.SCORECARD.read_text())
-    assert scorecard.with_tables(text, kept) == text, "scripts/scorecard.py brings it up to date"
-    assert "| firm | fragile | miss | not yet |" in text
-    assert "| over HPB | over HPB tuned |" in text
+def test_readme_shows_what_the_demo_gave() -> None:
+    """`UFSIM_BLESS=1 .venv/bin/pytest tests/python/test_docs.py -k readme` writes the table anew."""
+    path = ROOT / "README.md"
+    made = readme_with_the_demo(path.read_text())
+    if "UFSIM_BLESS" in os.environ:
+        path.write_text(made)
+    assert path.read_text() == made
+    assert "| `hp-ufs` |" in made
 
 
 def test_measured_speed_has_every_file_the_newest_first(tmp_path: Path) -> None:
-    assert "No measurement" in site_speed.page_tables(tmp_path)
+    assert "No measurement" in measured.speed(tmp_path)
     for date, rate in (("2025-01-02", 1_000_000), ("2026-03-04", 2_500_000)):
         run = {"requests_per_second": rate, "flash_ops_per_second": 7, "cpu_seconds": 1.25, "peak_mib": 80}
         document = {
@@ -272,6 +214,6 @@ def test_measured_speed_has_every_file_the_newest_first(tmp_path: Path) -> None:
             "cases": {"randwrite": {"runs": [run, {**run, "peak_mib": None}]}},
         }
         (tmp_path / f"{date}.json").write_text(json.dumps(document))
-    text = site_speed.page_tables(tmp_path)
+    text = measured.speed(tmp_path)
     assert text.index("2026-03-04") < text.index("2025-01-02")
     assert "| `randwrite` | 2 | 2,500,000 | 7 | 1.2 | 80 |" in text

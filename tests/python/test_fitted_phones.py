@@ -1,4 +1,4 @@
-"""The phones' profiles, what the documentation says of their fits, and the figure on a phone that sleeps."""
+"""The phones' profiles, and what the documentation says of their fits."""
 
 import json
 import tomllib
@@ -8,9 +8,6 @@ import pytest
 
 import ufsim
 from ufsim.devices import describe_profile
-from ufsim.reproduce import phone_gains, phone_validation, reproduce
-from ufsim.reproduce.figure import Setting
-from ufsim.reproduce.hp_ufs_apps import APPS
 
 ROOT = Path(__file__).parents[2]
 PHONES = sorted(path.stem for path in (ROOT / "profiles/fits").glob("*.toml"))
@@ -47,43 +44,3 @@ def test_a_phones_fit_still_holds(phone: str, traces: Path) -> None:
     done = ufsim.calibrate(paths, profile=phone, precondition="touched", clean=clean, seeds=1)
     for name, loss in done.losses.items():
         assert loss < DRIFT * told[name], f"{name}: {loss:.3f} now, {told[name]:.3f} when it was fitted"
-
-
-def test_the_report_predicts_what_the_documentation_says(traces: Path) -> None:
-    told = committed("pixel4")
-    kept = phone_validation.folds()
-    assert kept["left_out"] == {one["left_out"]: one["values"] for one in told["left_out"]}
-    assert (kept["profile"], kept["set"]) == (told["profile"], told["set"])
-    book = reproduce("phone/validation", Setting(quick=True, traces=traces), jobs=2)
-    frame = book.figures[0].frame
-    assert frame is not None
-    scores = {(APPS[score["trace"]], score["kind"], score["statistic"]): score for score in told["scores"]}
-    for statistic in phone_validation.PANELS:
-        rows = phone_validation.cells(frame, statistic)
-        assert [row["name"] for row in rows] == ["X reads", "GI reads", "X writes"]
-        for row in rows:
-            app, kind = row["name"].split()
-            score = scores[app, kind.removesuffix("s"), statistic]
-            assert row["recorded"] == pytest.approx(score["recorded"])
-            assert row["simulated"] == pytest.approx(score["simulated"], rel=0.1)
-
-
-def test_the_phones_time_comes_on_top_of_the_flash(traces: Path) -> None:
-    book = reproduce("phone/gains", Setting(quick=True, traces=traces), jobs=2)
-    frame = book.figures[0].frame
-    assert frame is not None
-    reads, writes = (phone_gains.means(frame, kind) for kind in ("read", "write"))
-    assert (reads[phone_gains.FLASH] < reads[phone_gains.HOST]).all(), reads
-    for means in (reads, writes):
-        assert (means[phone_gains.HOST] < means[phone_gains.PHONE]).all(), means
-    gains = phone_gains.gains(frame, "read_mean_ns")
-    assert list(gains.index) == [question.name for question in phone_gains.QUESTIONS]
-    assert gains.notna().all().all()
-
-
-def test_nothing_sleeps_without_the_phones_sleep() -> None:
-    awake = phone_gains.without(*phone_gains.SLEEP)
-    assert awake["power.auto_hibern8_idle_us"] == "off"
-    assert {key.split(".")[0] for key in awake} == {"power"}
-    alone = phone_gains.without(*phone_gains.SLEEP, *phone_gains.TIME)
-    assert alone["host_time.nr_requests"] == "unlimited" and alone["write_path.flush_us"] == 0

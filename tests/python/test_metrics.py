@@ -1,6 +1,5 @@
 """Metrics for Prometheus, and the dashboard whose queries use them."""
 
-import json
 import re
 import socket
 import sys
@@ -17,7 +16,6 @@ from prometheus_client.parser import text_string_to_metric_families
 import ufsim
 from conftest import ROOT
 from live_stats import kind, stats
-from promql import Use, uses
 from test_serve import BLOCK, Client, ctl, serving
 from ufsim.live import Control, Server
 from ufsim.metrics import FAMILIES, exposition
@@ -124,56 +122,12 @@ def overwrite(server: Server, client: Client, export: str) -> None:
     raise AssertionError("no GC")
 
 
-def queries() -> list[tuple[str, str]]:
-    """Title of a panel and query."""
-    dashboard: dict[str, Any] = json.loads(DASHBOARD.read_text())
-    return [(panel["title"], target["expr"]) for panel in dashboard["panels"] for target in panel["targets"]]
-
-
-@pytest.mark.parametrize(("title", "query"), queries())
-def test_queries_use_what_is_exposed(exposed: Exposed, title: str, query: str) -> None:
-    found = uses(query)
-    assert found, title
-    for use in found:
-        assert use.metric in exposed, f"{title}: there is no {use.metric}"
-        check_labels(use, exposed[use.metric])
-
-
-def check_labels(use: Use, label_sets: list[dict[str, str]]) -> None:
-    """Labels that are grouped by are there, and so is every value that is asked for."""
-    known = {label for labels in label_sets for label in labels}
-    assert use.grouped_by <= known and use.joined_on <= (use.grouped_by or known), use
-    for label, operator, pattern in use.matchers:
-        assert label in known, f"{use.metric} has no label {label}"
-        if not pattern.startswith("$"):
-            assert operator in ("=", "=~")
-            values = {labels.get(label, "") for labels in label_sets}
-            assert set(pattern.split("|")) <= values, f"{use.metric}: {label} is never {pattern}"
-
-
-def test_variables_and_legends_of_the_dashboard_are_known(exposed: Exposed) -> None:
-    dashboard = json.loads(DASHBOARD.read_text())
-    variables = {one["name"]: one for one in dashboard["templating"]["list"]}
-    asked = re.fullmatch(r"label_values\((\w+), (\w+)\)", variables["export"]["query"]["query"])
-    assert asked is not None
-    metric, label = asked.groups()
-    assert all(label in labels for labels in exposed[metric]) and exposed[metric]
-    for name in re.findall(r"\$\{?(\w+)", DASHBOARD.read_text()):
-        assert name in variables or name == "__rate_interval", name
-    for panel in dashboard["panels"]:
-        for target in panel["targets"]:
-            labels = set.intersection(*(set(labels) for use in uses(target["expr"]) for labels in exposed[use.metric]))
-            # The left side of a division has all labels that are left.
-            left = uses(target["expr"])[0].grouped_by or labels
-            assert set(re.findall(r"{{(\w+)}}", target["legendFormat"])) <= left, panel["title"]
-
-
-@pytest.mark.parametrize(
-    "wrong", ["sum by (export", "rate(a[5x])", "a b", "a{b}", "a{b=1}", "count(a)", "a ==", 'a{b="c"', "(a", ""]
-)
-def test_the_reader_of_queries_refuses(wrong: str) -> None:
-    with pytest.raises(ValueError):
-        uses(wrong)
+def test_the_dashboard_asks_for_what_is_exposed(exposed: Exposed) -> None:
+    text = DASHBOARD.read_text()
+    asked = set(re.findall(r"\bufsim_\w+", text))
+    assert asked and asked <= set(exposed)
+    labels = {label for label_sets in exposed.values() for one in label_sets for label in one}
+    assert set(re.findall(r"{{(\w+)}}", text)) <= labels
 
 
 def test_the_command_line_prints_and_serves_metrics(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_places_are_checked_before_anything_is_simulated(
     job.write_text(JOB.replace("io_size=4m", "io_size=900g"))
     arguments = {
         "compare": ["compare", job, "--profile", "tiny", "--out", out],
-        "phone": ["phone", "jobs/hpbvalve.toml", "--out", out],
+        "phone": ["phone", "samples/phone/nine-apps.toml", "--out", out],
         "age": ["age", AGE.replace("200m", "900g"), "--profile", "tiny", "--out", f"{out}/x.state"],
         "reproduce": ["reproduce", "hp-ufs", "--out", out],
     }[command]

@@ -11,11 +11,7 @@ from typing import Any
 import pytest
 
 from conftest import ROOT
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import site_soak
-import soak
+from tools.soak import cases
 from ufsim.crash import Campaign
 
 CUTS = 2500
@@ -24,7 +20,7 @@ CUTS = 2500
 def command(folder: Path, *more: object) -> list[str]:
     state, record = folder / "state.json", folder / "record.json"
     arguments = ("--cuts", CUTS, "--state", state, "--record", record, *more)
-    return [sys.executable, str(ROOT / "scripts" / "soak.py"), *map(str, arguments)]
+    return [sys.executable, "-m", "tools", "soak", "cuts", *map(str, arguments)]
 
 
 def started(folder: Path) -> subprocess.Popen[str]:
@@ -83,7 +79,7 @@ def test_a_soak_goes_on_after_a_kill_and_after_an_interrupt(tmp_path: Path) -> N
 
 
 def test_the_state_of_another_version_is_refused(tmp_path: Path) -> None:
-    soak.State("0.0.1", 130).save(tmp_path / "state.json")
+    cases.State("0.0.1", 130).save(tmp_path / "state.json")
     done = subprocess.run(command(tmp_path), cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1 and "is of version 0.0.1" in done.stderr
 
@@ -95,7 +91,7 @@ def test_blocks_count_in_their_order() -> None:
         campaign.add(case)
         return campaign
 
-    state = soak.State("1", 1)
+    state = cases.State("1", 1)
     state.add(1, block(10), 15)
     assert (state.blocks, state.total.cuts, state.done) == (0, 0, 10)
     state.add(2, block(10), 15)
@@ -104,10 +100,8 @@ def test_blocks_count_in_their_order() -> None:
     assert state.record()["last_seed"] == 1
 
 
-def test_the_page_shows_the_record() -> None:
-    record = json.loads(site_soak.RECORD.read_text())
-    page = site_soak.tables()
-    assert f"{record['cuts']:,}" in page
-    assert all(name in page for kind in ("moments", "circumstances", "schemes") for name in record[kind])
+@pytest.mark.parametrize("name", ["soak", "whole"])
+def test_the_recorded_soaks_met_everything_and_found_nothing(name: str) -> None:
+    record = json.loads((ROOT / f"docs/data/{name}.json").read_text())
     assert record["failures"] == []
     assert all(record["moments"].values()) and all(record["circumstances"].values())

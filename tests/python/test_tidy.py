@@ -1,16 +1,10 @@
-"""scripts/tidy.py finds what it looks for, and nothing else in the project."""
-
-import sys
-from pathlib import Path
+"""The tool `tidy` finds what it looks for, and nothing else in the project."""
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import tidy  # noqa: E402
-import tidy_imports  # noqa: E402
-from tidy_rust import strip, without_tests  # noqa: E402
+from conftest import ROOT
+from tools.tidy import checks, imports
+from tools.tidy.rust import strip, without_tests
 
 MANIFEST = """
 [workspace.package]
@@ -23,12 +17,12 @@ disallowed_types = "deny"
 
 
 def found(check: str, files: dict[str, str]) -> list[str]:
-    tree = tidy.Tree({"Cargo.toml": MANIFEST, "CITATION.cff": "x\nversion: 1.2.3\n", **files})
-    return [f"{finding.path}:{finding.line}" for finding in tidy.findings(tree, {}) if finding.check == check]
+    tree = checks.Tree({"Cargo.toml": MANIFEST, "CITATION.cff": "x\nversion: 1.2.3\n", **files})
+    return [f"{finding.path}:{finding.line}" for finding in checks.findings(tree, {}) if finding.check == check]
 
 
 def test_the_project_is_tidy() -> None:
-    left = tidy.findings(tidy.Tree.of(ROOT), tidy.ACCEPTED)
+    left = checks.findings(checks.Tree.of(ROOT), checks.ACCEPTED)
     assert not left, "\n".join(map(str, left))
 
 
@@ -60,12 +54,12 @@ def test_seats() -> None:
         tests = "#[cfg(test)]\nmod tests { trait T { fn a() { panic!() } } }"
         return f"/// A seat.\npub trait Seat {{\n{asked}}}\n{tests}"
 
-    folders = {f"{folder}mod.rs": trait(12, "0") for folder in tidy.SEATS}
+    folders = {f"{folder}mod.rs": trait(12, "0") for folder in checks.SEATS}
     assert found("seats", folders) == []
-    first = f"{tidy.SEATS[0]}mod.rs"
+    first = f"{checks.SEATS[0]}mod.rs"
     assert found("seats", {**folders, first: trait(13, "0")}) == [f"{first}:2"]
     assert found("seats", {**folders, first: trait(2, 'unreachable!("no")')}) == [f"{first}:2"]
-    assert found("seats", {**folders, first: "struct NoTrait;"}) == [f"{tidy.SEATS[0]}:1"]
+    assert found("seats", {**folders, first: "struct NoTrait;"}) == [f"{checks.SEATS[0]}:1"]
 
 
 def test_manifests() -> None:
@@ -96,7 +90,7 @@ def test_who_writes_files() -> None:
         "frame.rename(columns=names)",
         "replace(spec, seed=1)",
     ]
-    lines = found("writers", {"python/ufsim/a.py": "\n".join(python), "scripts/a.py": python[0]})
+    lines = found("writers", {"python/ufsim/a.py": "\n".join(python), "tools/a.py": python[0]})
     assert lines == [f"python/ufsim/a.py:{line}" for line in range(1, 8)]
 
 
@@ -109,10 +103,10 @@ def test_quoted_files() -> None:
 
 
 def test_what_is_accepted_without_need_is_found() -> None:
-    tree = tidy.Tree({"Cargo.toml": MANIFEST, "CITATION.cff": "x\nversion: 1.2.3\n", "a.rs": "x" * 121})
-    assert ("width", "a.rs") in [(finding.check, finding.path) for finding in tidy.findings(tree, {})]
+    tree = checks.Tree({"Cargo.toml": MANIFEST, "CITATION.cff": "x\nversion: 1.2.3\n", "a.rs": "x" * 121})
+    assert ("width", "a.rs") in [(finding.check, finding.path) for finding in checks.findings(tree, {})]
     accepted = {("width", "a.rs"): "reason", ("width", "b/"): "reason"}
-    told = [(finding.check, finding.path) for finding in tidy.findings(tree, accepted)]
+    told = [(finding.check, finding.path) for finding in checks.findings(tree, accepted)]
     assert ("width", "a.rs") not in told and ("width", "b/") in told
 
 
@@ -126,9 +120,9 @@ RING = {
 
 
 def test_a_circle_is_found_through_what_a_module_passes_on() -> None:
-    edges = tidy_imports.imports(RING, "")
+    edges = imports.imports(RING, "")
     assert edges == {"lib.rs": set(), "a.rs": {"b.rs"}, "b.rs": {"c.rs"}, "c.rs": {"d.rs"}, "d.rs": {"a.rs"}}
-    (circle,) = tidy_imports.circles(RING, "")
+    (circle,) = imports.circles(RING, "")
     assert circle.files == ("a.rs", "b.rs", "c.rs", "d.rs")
     assert len(found("circles", {f"crates/x/src/{name}": text for name, text in RING.items()})) == 1
 
@@ -136,8 +130,8 @@ def test_a_circle_is_found_through_what_a_module_passes_on() -> None:
 def test_folders_that_import_each_other_are_found() -> None:
     apart = {"lib.rs": "mod a;\nmod b;\n", "a/mod.rs": "mod x;\nmod y;\n", "b/mod.rs": "pub struct B;\n"}
     one_way = {**apart, "a/x.rs": "use crate::b::B;\n", "a/y.rs": "pub struct Y;\n"}
-    assert tidy_imports.room_circles(one_way, "") == []
-    (circle,) = tidy_imports.room_circles({**one_way, "b/mod.rs": "use crate::a::y::Y;\npub struct B;\n"}, "")
+    assert imports.room_circles(one_way, "") == []
+    (circle,) = imports.room_circles({**one_way, "b/mod.rs": "use crate::a::y::Y;\npub struct B;\n"}, "")
     assert circle.files == ("a", "b")
 
 
@@ -150,18 +144,18 @@ def test_folders_that_import_each_other_are_found() -> None:
     ],
 )
 def test_no_circle_without_the_last_link(replaced: dict[str, str]) -> None:
-    assert tidy_imports.circles({**RING, **replaced}, "") == []
+    assert imports.circles({**RING, **replaced}, "") == []
 
 
 def test_an_item_of_the_parent_leads_to_the_parent() -> None:
     sources = {"lib.rs": "mod m;\n", "m/mod.rs": "mod x;\npub trait T {}\n", "m/x.rs": "use super::T;\n"}
-    assert tidy_imports.imports(sources, "")["m/x.rs"] == {"m/mod.rs"}
+    assert imports.imports(sources, "")["m/x.rs"] == {"m/mod.rs"}
 
 
 def test_paths_in_a_macro_belong_to_who_calls_it() -> None:
     macro = "macro_rules! all { ($go:ident) => { $go! { x::X } }; }\npub(crate) use all;\n"
     sources = {"lib.rs": "mod list;\nmod x;\nlist::all!(go);\n", "list.rs": macro, "x.rs": "pub struct X;\n"}
-    assert tidy_imports.imports(sources, "") == {"lib.rs": {"list.rs", "x.rs"}, "list.rs": set(), "x.rs": set()}
+    assert imports.imports(sources, "") == {"lib.rs": {"list.rs", "x.rs"}, "list.rs": set(), "x.rs": set()}
 
 
 def test_comments_literals_and_tests_are_no_code() -> None:

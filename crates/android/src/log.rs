@@ -6,7 +6,7 @@ use workload::ReadOutcome;
 use crate::access::Extent;
 use crate::app::App;
 use crate::killer::CATEGORIES;
-use crate::report::{Kill, PhoneReport, ReadLog, Reads, Sample, Use};
+use crate::report::{Kill, LoggedRead, PhoneReport, Reads, Sample, Use};
 use crate::thread::Thread;
 
 /// What an app is doing when it reads.
@@ -57,7 +57,7 @@ pub struct Touch {
 #[derive(Debug)]
 pub struct Log {
     report: PhoneReport,
-    reads: Option<ReadLog>,
+    reads: Option<Vec<LoggedRead>>,
     /// Start of the use under way, and the times since then at which its misses were issued.
     start: SimTime,
     misses: Vec<Nanos>,
@@ -85,11 +85,11 @@ impl Log {
 
     /// Keeps every read from now on.
     pub fn keep_reads(&mut self) {
-        self.reads = Some(ReadLog::default());
+        self.reads = Some(Vec::new());
     }
 
     /// Takes the reads, if they were kept.
-    pub fn take_reads(&mut self) -> Option<ReadLog> {
+    pub fn take_reads(&mut self) -> Option<Vec<LoggedRead>> {
         self.reads.take()
     }
 
@@ -158,14 +158,15 @@ impl Log {
             self.misses.push(row.issued.since(self.start));
         }
         let Some(reads) = &mut self.reads else { return };
-        reads.at_ns.push(row.issued.since(began).0);
-        reads.latency_ns.push(now.since(row.issued).0);
-        reads.lpa.push(row.extent.0.0);
-        reads.units.push(row.extent.1);
-        reads.r#use.push(row.number as u32);
-        reads.app.push(place as u16);
-        reads.phase.push(row.phase as u8);
-        reads.outcome.push(row.outcome as u8);
+        reads.push(LoggedRead {
+            at_ns: row.issued.since(began).0,
+            latency_ns: now.since(row.issued).0,
+            extent: row.extent,
+            r#use: row.number as u32,
+            app: place as u16,
+            phase: row.phase as u16,
+            outcome: row.outcome,
+        });
     }
 
     /// The killer has decided, and the driver has answered.

@@ -11,10 +11,10 @@ use units::{Counter, Lpa, Seq, SimTime};
 use crate::core::{DeviceEvent, Effects};
 use crate::engine::Firmware;
 use crate::engine::power::{Flash, GcCopy, Moment};
-use crate::engine::stay::Account;
+use crate::engine::state::Translation;
 use crate::kind::{DeviceConfig, MappingKind, Own};
-use crate::report::activity::{Activity, Levels};
 use crate::report::stats::DeviceStats;
+use crate::report::watch::{Event, Levels};
 
 /// A device without power: its flash, and the firmware that is installed.
 #[cfg_attr(feature = "explore", derive(Clone))]
@@ -228,36 +228,28 @@ impl Device {
         }
     }
 
-    /// What there is to tell of a tag's command. Valid when its response arrives at the host, until the tag is used
-    /// again. For reports only; a host can not ask for it.
+    /// How the units of a tag's command have been translated. Valid when its response arrives at the host, until the
+    /// tag is used again. For reports only; a host can not ask for it.
     #[inline]
-    pub fn account(&self, tag: Tag) -> Account<'_> {
-        self.firmware.account(tag)
+    pub fn translation(&self, tag: Tag) -> Translation {
+        self.firmware.translation(tag)
     }
 
-    /// Notes from now on what commands wait for inside the device. For reports only.
-    pub fn note_stays(&mut self) {
-        self.firmware.note_stays();
+    /// Notes from now on what flash and firmware do, or no more. For reports only.
+    pub fn watch(&mut self, wanted: bool) {
+        self.firmware.watch(wanted);
     }
 
-    /// Notes from now on what flash and firmware are busy with, or no more. For reports only.
-    pub fn note_activity(&mut self, wanted: bool) {
-        let core = self.firmware.core_mut();
-        core.nand.note_usage(wanted);
-        core.activities.wanted(wanted);
+    /// The events since the last call. Tags are those of commands that have not been answered, or whose responses have
+    /// not arrived at the host.
+    pub fn take_events(&mut self) -> impl Iterator<Item = Event> {
+        self.firmware.core_mut().watch.iter_mut().flat_map(|watch| watch.events.drain(..))
     }
 
-    /// Takes out the activities that have ended since the last call, in the order in which they were noted: those of
-    /// the firmware thread when they begin. Tags are those of commands that have not been answered, or whose responses
-    /// have not arrived at the host.
-    pub fn take_activity(&mut self, into: &mut Vec<Activity>) {
-        self.firmware.core_mut().activities.take(into);
-    }
-
-    /// The activities that go on at `now`, as if they ended then, with or without [`Device::note_activity`]. Those of
-    /// the firmware thread are noted when they begin.
-    pub fn activity_under_way(&self, now: SimTime) -> Vec<Activity> {
-        self.firmware.activity_under_way(now)
+    /// What goes on, as if it ended at `now`; nothing has begun before somebody watched. What the firmware thread works
+    /// on is told when it begins.
+    pub fn under_way(&self, now: SimTime) -> Vec<Event> {
+        self.firmware.events_under_way(now)
     }
 
     /// The sizes of its flash array.

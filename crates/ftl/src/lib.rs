@@ -34,9 +34,9 @@ pub use config::{
 pub use device::{Device, Unpowered};
 pub use engine::power::{GcCopy, Moment};
 pub use engine::state::Translation;
-pub use engine::stay::{Account, Mark, Stay};
 pub use kind::{DeviceConfig, MappingKind, MappingParams};
-pub use report::activity::{Activity, Levels, Origin, Work};
 pub use report::stats::DeviceStats;
+pub use report::stay::Stay;
+pub use report::watch::{Event, Levels, Origin, Work};
 pub use sabotage::Sabotage;
 pub use write_path::{WritePathConfig, WritePathParams};

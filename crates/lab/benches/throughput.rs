@@ -4,13 +4,13 @@
 //! the words; `--list` prints the names, `--case NAME` runs one in this process. Each case runs in a process of its
 //! own, so that the peak of its memory is its own. Wall-clock rates leave preconditioning out.
 //!
-//! `scripts/bench.py` repeats the cases and keeps what it measures as JSON, `scripts/bench_pairs.py` compares two
-//! builds of this program. Both read the rows that are printed here.
+//! `make bench` repeats the cases and keeps what it measures as JSON, `python -m tools bench pairs` compares two builds
+//! of this program. Both read the rows that are printed here.
 
 use std::ops::ControlFlow;
 use std::process::Command;
 
-use ufsim_lab::{Logging, Observe, Piece, RunResult, Spec, Workload, simulate_observed, simulate_workload};
+use ufsim_lab::{LogPart, Logging, Observe, RunResult, Spec, Workload, simulate_observed, simulate_workload};
 use workload::fio::JobFile;
 
 struct Case {
@@ -139,8 +139,8 @@ fn run(case: &Case) -> RunResult {
     }
     if case.logged {
         spec.workload = case.job.into();
-        let sink = Box::new(|_: Piece, _: &[String]| ControlFlow::Continue(()));
-        let observe = Observe::logging(Logging::Pieces(1 << 13, sink));
+        let sink = Box::new(|_: LogPart| ControlFlow::Continue(()));
+        let observe = Observe::logging(Logging::Parts(1 << 13, sink));
         let ran = simulate_observed(&spec, observe, &mut |_| ControlFlow::Continue(()));
         return ran.expect("a run without errors").result;
     }

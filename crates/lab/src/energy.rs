@@ -16,6 +16,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ufs::{PowerAccount, PowerState};
 
@@ -24,7 +25,7 @@ const ATTOJOULES: f64 = 1e12;
 
 /// An estimate of what the device has taken from its supplies, in microjoule: voltage x current x time, with the
 /// assumed currents of `[energy]` in the profile.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Energy {
     /// Sum of the others.
     pub total_uj: f64,

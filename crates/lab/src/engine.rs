@@ -5,10 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use host::BoosterKind;
-use units::SimTime;
 use workload::fio::JobFile;
-use workload::report::columns::Column;
-use workload::report::phone::ReadLog;
+use workload::report::phone::LoggedRead;
 use workload::{Fault, Footprint, Source};
 
 use crate::aged::{Aged, Header};
@@ -16,12 +14,11 @@ use crate::ageing::{aged_with, ageing};
 use crate::assemble::{assemble, misfit};
 use crate::error::LabError;
 use crate::kind::WorkloadKind;
-use crate::observe::{SeriesTo, TimelineTo, Wanted};
+use crate::observe::{LogPart, Observe};
 use crate::open::{Beneath, JobText, Workload, kind_of, open};
 use crate::options::{Settled, Setup, Spec};
 use crate::progress::{OnProgress, Wall, throttled};
 use crate::report::{Context, Start, report};
-use crate::request_log::{Keep, LoggedRequests, Sink};
 use crate::result::{RunResult, Verified};
 use crate::run::{Stop, System};
 use crate::spec::Machine;
@@ -90,62 +87,14 @@ pub fn simulate_phone(spec: &Spec, keep_reads: bool, progress: &mut OnProgress) 
 }
 
 /// What a run gives.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Ran {
     /// The report.
     pub result: RunResult,
-    /// The log of reads, if the workload was asked to keep one and can.
-    pub reads: Option<ReadLog>,
-    /// The log of requests, if one was wanted, with times from the beginning of the workload on.
-    pub requests: Option<RequestTable>,
-}
-
-/// What is wanted of a run beside its result. It changes nothing in the run.
-#[derive(Default)]
-pub struct Observe {
-    /// A log of requests.
-    pub log: Option<Logging>,
-    /// A timeline.
-    pub timeline: Option<TimelineTo>,
-    /// A series at a chosen step.
-    pub series: Option<SeriesTo>,
-}
-
-impl Observe {
-    /// Nothing but a log.
-    pub fn logging(log: Logging) -> Observe {
-        Observe { log: Some(log), ..Observe::default() }
-    }
-}
-
-/// The log of requests that is wanted of a run.
-pub enum Logging {
-    /// Of the first so many, at the end.
-    First(usize),
-    /// Of all, in pieces of so many (at least one), as it goes: a run of any length needs no more memory for the log
-    /// than some pieces.
-    Pieces(usize, Sink),
-}
-
-impl Logging {
-    /// The same for the run loop, with times from `start` on.
-    fn keep(self, start: SimTime) -> Keep {
-        match self {
-            Logging::First(most) => Keep::First(most),
-            Logging::Pieces(length, sink) => Keep::Pieces { length: length.max(1), start, sink },
-        }
-    }
-}
-
-/// A log of requests in columns.
-#[derive(Clone, PartialEq, Debug)]
-pub struct RequestTable {
-    /// A row for each request, in the order of completion.
-    pub columns: Vec<Column>,
-    /// Names of processes, indexed by the column `process`.
-    pub processes: Vec<String>,
-    /// Requests that completed after the log was full.
-    pub left_out: u64,
+    /// All reads in the order of completion, if the workload was asked to keep them and can.
+    pub reads: Option<Vec<LoggedRead>>,
+    /// The log of requests, if one was to be kept, with times from the beginning of the workload on.
+    pub requests: Option<LogPart>,
 }
 
 /// Ages the device of a spec and switches it off. The spec's `workload` is not looked at, and conditions are those of
@@ -208,18 +157,17 @@ impl Run<'_> {
         let plan = self.spec.memory_plan()?;
         system.plan_memory(plan).map_err(|error| misfit(&self.machine.profile, &error))?;
         let source = &mut *workload.source;
-        let at_the_end = matches!(observe.log, Some(Logging::First(_)));
         let ran = self.guarded(|| self.phases(&mut system, source, observe, progress));
         let start = match ran.map_err(|bug| with_place(bug, &system))? {
             Ok(start) => start,
             Err(Stop::Interrupted) => {
-                let unwritten = system.take_observers().map(|observers| observers.finish(None, system.now()));
+                let unwritten = system.take_watchers().map(|watchers| watchers.finish(None, system.now()));
                 return Err(unwritten.and_then(Result::err).map_or(LabError::Interrupted, unwritten_timeline));
             }
             Err(stop) => return Err(with_place(self.bug(&stop.to_string()), &system)),
         };
-        let requests = at_the_end.then(|| table(system.take_log(), start.at, source.processes()));
-        let observers = system.take_observers();
+        let mut watchers = system.take_watchers();
+        let requests = watchers.as_mut().and_then(|watchers| watchers.take_log(source.processes()));
         let (measure, after) = system.outcome();
         if measure.submitted != measure.completed {
             let lost = format!("{} requests submitted, {} completed", measure.submitted, measure.completed);
@@ -232,7 +180,7 @@ impl Run<'_> {
         }
         let mut own = source.report();
         let reads = own.reads.take();
-        let observed = observers.map(|observers| observers.finish(own.phone.as_ref(), after.at));
+        let observed = watchers.map(|watchers| watchers.finish(own.phone.as_ref(), after.at));
         let notice = observed.transpose().map_err(unwritten_timeline)?.flatten();
         let idle_seed = self.idle_seed(&workload, state.as_ref().map(|state| state.age.as_str()));
         let Machine { parts, profile } = &self.machine;
@@ -326,19 +274,13 @@ impl Run<'_> {
         }
         let (measure, counters) = system.outcome();
         let start = Start {
-            at: counters.at,
             wall_seconds: self.wall.seconds(),
             requests: measure.unmeasured,
             operations: counters.operations(),
         };
-        let Observe { log, timeline, series } = observe;
-        if let Some(log) = log {
-            system.log_requests(log.keep(start.at));
-        }
-        system.observe(Wanted { timeline, series });
+        system.observe(observe);
         system.run(source, &mut throttled("run", &self.wall, progress))?;
-        system.end_observation(source.processes());
-        if system.end_log(source.processes()) { Ok(start) } else { Err(Stop::Interrupted) }
+        if system.end_observation(source.processes()) { Ok(start) } else { Err(Stop::Interrupted) }
     }
 
     /// Turns a panic into a value.
@@ -374,10 +316,6 @@ impl Run<'_> {
         let Workload { replay, depth, folded, merged, .. } = *workload;
         Ok(Setup::of(&Settled { spec, parts, overrides, replay, depth, folded, merged, age, aged_with }))
     }
-}
-
-fn table(logged: LoggedRequests, start: SimTime, processes: &[String]) -> RequestTable {
-    RequestTable { columns: logged.columns(start), processes: processes.to_vec(), left_out: logged.left_out }
 }
 
 /// The fio job that ages a device, and its whole text, with the variables and files that it names.

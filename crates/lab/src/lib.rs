@@ -23,16 +23,15 @@ pub mod aged;
 mod ageing;
 mod assemble;
 mod cache;
+mod columns;
+mod declared;
 mod digest;
 mod duration;
 mod energy;
 mod engine;
 mod error;
-pub mod examples;
 mod fio_json;
 mod kind;
-mod log_columns;
-mod log_file;
 mod measure;
 mod memory_plan;
 mod observe;
@@ -41,23 +40,20 @@ mod opened;
 pub mod options;
 mod options_page;
 pub mod oracle;
+mod over_time;
 mod power;
 pub mod profile;
 mod progress;
 mod queue;
 mod recording;
-mod records;
 mod report;
-mod request_log;
 mod requests;
 mod result;
 mod room;
 pub mod run;
-mod series;
 pub mod session;
 mod spec;
 pub mod stack;
-mod stages;
 pub mod sweep;
 pub mod system;
 mod tags;
@@ -68,26 +64,24 @@ pub use aged::Aged;
 pub use ageing::check_ageing;
 pub use assemble::{assemble, assemble_stack};
 pub use cache::CacheOf;
+pub use columns::columns_json;
+pub use declared::declared;
 pub use digest::{Digest, of_data};
 pub use energy::{Energy, EnergyModel};
-pub use engine::{
-    Logging, Observe, Ran, RequestTable, age, age_header, check, simulate, simulate_observed, simulate_phone,
-    simulate_workload,
-};
+pub use engine::{Ran, age, age_header, check, simulate, simulate_observed, simulate_phone, simulate_workload};
 pub use error::LabError;
 pub use fio_json::fio_json;
 pub use kind::WorkloadKind;
-pub use log_file::{GROUP as LOG_GROUP, LogFile};
 pub use measure::{GroupStats, KindStats, Measure, Snapshot};
-pub use observe::{RowSink, SeriesTo, TimelineTo, Window, parse_step};
+pub use observe::{
+    LogPart, LogRow, LogSink, Logging, Observe, RowSink, STAGES, SeriesTo, Stage, TimelineTo, Window, parse_step,
+};
 pub use open::Workload;
 pub use opened::{OpenedTrace, simulate_trace};
 pub use options::{Setup, Spec};
 pub use options_page::{options_markdown, options_python};
 pub use progress::{OnProgress, Progress};
 pub use recording::Recording;
-pub use records::RequestRecord;
-pub use request_log::{Keep, LoggedRequests, Piece, Sink};
 pub use result::{
     AllCounters, GroupResult, HostDram, HostTimeResult, HostWork, KindOverTime, KindResult, Latencies, Latency, Named,
     OperationResult, OverTime, PowerResult, PowerStay, RecordedResult, RunResult, Verified, Waf,
@@ -95,9 +89,8 @@ pub use result::{
 pub use run::{Stop, System};
 pub use spec::Machine;
 pub use stack::{OnLink, Stack, Turn};
-pub use stages::{Passage, STAGES, Stage};
 pub use system::{Parts, Preset, SystemSpec, add_scheme, schemes};
 pub use version::VERSION;
 pub use workload::fio::is_inline_job;
-pub use workload::report::columns::Column;
-pub use workload::report::phone::ReadLog;
+pub use workload::report::columns::{Column, columns};
+pub use workload::report::phone::{LoggedRead, READS};

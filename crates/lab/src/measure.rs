@@ -9,9 +9,9 @@ use units::{Counter, CounterSet, Nanos, SimTime};
 use workload::{GroupInfo, WorkOp};
 
 use crate::digest::Digest;
+use crate::over_time::Intervals;
 use crate::recording::Recording;
 use crate::requests::Slot;
-use crate::series::Series;
 
 /// Significant decimal digits of recorded latencies.
 const DIGITS: u8 = 3;
@@ -140,7 +140,7 @@ pub struct Measure {
     /// Of every completion, measured or not.
     pub digest: Digest,
     /// Measured completions over time.
-    pub series: Series,
+    pub over_time: Intervals,
     /// What the traced device took for measured requests.
     pub recording: Recording,
     began: Option<SimTime>,
@@ -165,7 +165,7 @@ impl Measure {
     pub fn begin(&mut self, now: SimTime, before: Snapshot, outstanding: u32) {
         self.began = Some(now);
         self.ended = now;
-        self.series.begin(now);
+        self.over_time.begin(now);
         self.before = before;
         self.overlap = outstanding;
     }
@@ -193,7 +193,7 @@ impl Measure {
         }
         self.completed += 1;
         self.ended = now;
-        self.series.completed(slot, now);
+        self.over_time.completed(slot, now);
         self.recording.add(slot.kind, slot.phone_latency);
         let kind = &mut self.groups[slot.group.index()].kinds[slot.kind as usize];
         let stats = kind.get_or_insert_with(|| KindStats::new(slot.arrival));

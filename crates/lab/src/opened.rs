@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use units::SimTime;
 use workload::Trace;
 use workload::report::columns::Column;
 
-use crate::engine::{Logging, Observe, Ran, Run};
+use crate::engine::{Ran, Run};
 use crate::error::LabError;
 use crate::kind::WorkloadKind;
-use crate::log_columns::request_columns;
+use crate::observe::{Logging, Observe, trace_columns};
 use crate::open::{kind_of, on_device, read_trace};
 use crate::options::Spec;
 use crate::progress::OnProgress;
@@ -34,7 +33,7 @@ impl OpenedTrace {
 
     /// What it says of its requests, a row for each in the order of their arrival.
     pub fn columns(&self) -> Vec<Column> {
-        request_columns(self.trace.requests.iter(), SimTime::START)
+        trace_columns(&self.trace.requests)
     }
 
     /// Names of processes, indexed by the column `process`.

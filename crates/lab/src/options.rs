@@ -13,6 +13,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use workload::Folded;
@@ -129,7 +130,7 @@ macro_rules! options {
         }),+];
 
         /// Choices that a run was made of, as its result tells them.
-        #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+        #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
         pub struct Setup {
             /// Version of the simulator, with the fingerprint of its code.
             pub version: String,
@@ -242,7 +243,7 @@ options! {
     repeat: count_if_any(1 to 100_000), cli "--repeat" "N" [run compare], on [Trace Generated], usually "1",
         echo Option<u32> = |run| run.spec.repeat, "How often the trace was replayed, if more than once was asked for.";
     /// Seed of everything random.
-    seed: wide(0 to 18_446_744_073_709_551_615) = 1, cli "--seed" "N" [run compare phone age reproduce calibrate serve],
+    seed: wide(0 to 18_446_744_073_709_551_615) = 1, cli "--seed" "N" [run compare phone age calibrate serve],
         echo u64 = |run| run.spec.seed, "Seed.";
     /// Host memory that a booster may use, or 'unlimited'; left out, the profile's host.memory_mib. With ',TIME=MIB'
     /// behind it, it changes during the run: '20,10s=5,30s=20'.
@@ -280,7 +281,7 @@ options! {
     /// Begin with a device that `ufsim age` has aged.
     from alias "from_state": name, cli "--from" "FILE" [run compare phone calibrate];
     /// When the run has ended, read everything back that was ever written, and check it. Nothing of it is measured.
-    verify: switch, cli "--verify" "" [run compare phone reproduce];
+    verify: switch, cli "--verify" "" [run compare phone];
 }
 
 impl Spec {

@@ -8,19 +8,19 @@ use host::block::WorkKind;
 use host::{BoosterKind, HostStats, SchedulerKind};
 use nand::{Cause, Kind};
 use ufs::PowerState;
-use units::{Counter, CounterSet, InDigest, MIB, SimTime};
+use units::{Counter, CounterSet, InDigest, MIB};
 use workload::WorkOp;
 use workload::report::{Operations, Report};
 
 use crate::energy::EnergyModel;
 use crate::measure::{GroupStats, KINDS, KindStats, Measure, Snapshot};
 use crate::options::Setup;
+use crate::over_time::{Interval, Intervals};
 use crate::recording::Recording;
 use crate::result::{
     AllCounters, GroupResult, HostDram, HostTimeResult, HostWork, KindOverTime, KindResult, Latencies, Latency, Means,
     Named, OperationResult, OverTime, PowerResult, PowerStay, RecordedResult, RunResult, Waf,
 };
-use crate::series::{Interval, Series};
 
 /// The percentiles that fio prints.
 const PERCENTILES: [f64; 17] =
@@ -29,8 +29,6 @@ const PERCENTILES: [f64; 17] =
 /// Where the workload began, after preconditioning: the simulator's speed is counted from here.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
-    /// When.
-    pub at: SimTime,
     /// Real time since the start of the run in seconds.
     pub wall_seconds: f64,
     /// Requests so far.
@@ -98,7 +96,7 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         latency_within: within(histograms(&total)),
         latency_within_by_kind: within_by_kind(histograms(&total)),
         recorded: recorded(&measure.recording),
-        over_time: over_time(&measure.series),
+        over_time: over_time(&measure.over_time),
         nand_time_ns: Cause::ALL.iter().map(|&c| (c.name().to_owned(), flash.busy_ns(c))).collect(),
         nand_ops: operations_by_cause(&flash),
         waf: waf(&after.device, &before.device),
@@ -303,10 +301,10 @@ fn within_by_kind(kinds: Histograms) -> BTreeMap<String, Vec<(u64, u64)>> {
     named.filter_map(|(name, kind)| Some(((*name).to_owned(), distribution(kind?)))).collect()
 }
 
-fn over_time(series: &Series) -> OverTime {
+fn over_time(intervals: &Intervals) -> OverTime {
     let of = |kind: usize| {
-        let intervals = series.intervals().map(|kinds| kinds[kind]);
-        let column = |value: fn(Interval) -> u64| intervals.clone().map(value).collect();
+        let own = intervals.all().map(|kinds| kinds[kind]);
+        let column = |value: fn(Interval) -> u64| own.clone().map(value).collect();
         KindOverTime {
             requests: column(|interval| interval.requests),
             bytes: column(|interval| interval.bytes),
@@ -316,7 +314,7 @@ fn over_time(series: &Series) -> OverTime {
     };
     let named = WorkOp::NAMES.iter().enumerate().map(|(kind, name)| ((*name).to_owned(), of(kind)));
     let kinds = named.filter(|(_, kind)| kind.requests.iter().any(|&count| count > 0)).collect();
-    OverTime { interval_ns: series.length().0, kinds }
+    OverTime { interval_ns: intervals.length().0, kinds }
 }
 
 fn group(stats: &GroupStats) -> GroupResult {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::report::phone::PhoneReport;
 
@@ -12,7 +13,7 @@ use crate::options::Setup;
 pub type Named = BTreeMap<String, u64>;
 
 /// Latencies of one kind of request, in nanoseconds.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// Requests.
     pub count: u64,
@@ -35,7 +36,7 @@ pub struct Latency {
 }
 
 /// Latencies by kind; `null` where there were no requests.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Latencies {
     /// Reads.
     pub read: Option<Latency>,
@@ -50,7 +51,7 @@ pub struct Latencies {
 }
 
 /// Means by kind, in nanoseconds; `null` where there were no requests.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Means {
     /// Reads.
     pub read: Option<f64>,
@@ -65,7 +66,7 @@ pub struct Means {
 }
 
 /// Write amplification: units programmed per unit that the host wrote. All 0 if the host wrote nothing.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Waf {
     /// Sum of the others.
     pub total: f64,
@@ -78,7 +79,7 @@ pub struct Waf {
 }
 
 /// Host DRAM in bytes, as really allocated for what it names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct HostDram {
     /// Cached L2P entries.
     pub mappings: u64,
@@ -94,7 +95,7 @@ pub struct HostDram {
 }
 
 /// All counters of driver and device, over the measured part; sizes and maxima as they stand at the end.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct AllCounters {
     /// Of the driver.
     pub host: Named,
@@ -103,7 +104,7 @@ pub struct AllCounters {
 }
 
 /// Requests of one kind in one group.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct KindResult {
     /// Bytes that they asked for.
     pub bytes: u64,
@@ -116,7 +117,7 @@ pub struct KindResult {
 }
 
 /// Requests of one fio job group or trace file.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GroupResult {
     /// Its name.
     pub name: String,
@@ -125,7 +126,7 @@ pub struct GroupResult {
 }
 
 /// Completed requests of one kind over time: a value for each interval.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct KindOverTime {
     /// Requests.
     pub requests: Vec<u64>,
@@ -138,7 +139,7 @@ pub struct KindOverTime {
 }
 
 /// Measured completions over time, in up to 256 intervals from the first measured request on.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct OverTime {
     /// Length of an interval in nanoseconds: a millisecond, doubled as often as the run's length takes.
     pub interval_ns: u64,
@@ -147,7 +148,7 @@ pub struct OverTime {
 }
 
 /// Operations of one kind of a program above the block layer, such as a database's inserts.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct OperationResult {
     /// What they do.
     pub name: String,
@@ -163,7 +164,7 @@ pub struct OperationResult {
 }
 
 /// One power state of link and device.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PowerStay {
     /// Time in it.
     pub time_ns: u64,
@@ -174,7 +175,7 @@ pub struct PowerStay {
 }
 
 /// Power states of link and device, over the measured part.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PowerResult {
     /// Length of the measured part; times in states add up to it.
     pub elapsed_ns: u64,
@@ -196,7 +197,7 @@ pub struct PowerResult {
 }
 
 /// Processor time of requests of one kind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct HostWork {
     /// Of the tasks that submitted them.
     pub submit_ns: u64,
@@ -205,7 +206,7 @@ pub struct HostWork {
 }
 
 /// What the host took between workload and driver, over the measured part. Times are sums over requests.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct HostTimeResult {
     /// Requests that tasks have handed over; what is merged is one.
     pub requests: u64,
@@ -243,7 +244,7 @@ pub struct HostTimeResult {
 }
 
 /// What a read-back after the run has found. There is a result only if all of it was right.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Verified {
     /// Units of 4 KiB that hold data; each gave what was written there last.
     pub data_units: u64,
@@ -252,7 +253,7 @@ pub struct Verified {
 }
 
 /// Latencies of the device on which a trace was recorded, over the measured requests that carry one.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedResult {
     /// Latencies by kind, as those of the run.
     pub latency_ns: Latencies,
@@ -268,7 +269,7 @@ pub struct RecordedResult {
 }
 
 /// The report of one run. Everything but the three `wall` fields is a function of the setup.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunResult {
     /// The choices.
     #[serde(flatten)]

@@ -22,7 +22,7 @@ mod read_back;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-use ftl::{Account, Device};
+use ftl::Device;
 use host::block::Block;
 use host::{AppSignal, Completion, Driver, HostConfigError, InFlight, Request, RequestOp};
 use thiserror::Error;
@@ -34,12 +34,10 @@ use self::faults::{failed, has_excuse};
 use crate::digest;
 use crate::measure::{Measure, Snapshot};
 use crate::memory_plan::MemoryPlan;
-use crate::observe::{Observers, Wanted};
+use crate::observe::{self, Event, LogPart, Observe, Scene, Watchers};
 use crate::oracle::{Oracle, Violation};
-use crate::request_log::{self, Keep, LoggedRequests, RequestLog};
 use crate::requests::{Requests, Slot};
 use crate::stack::{Stack, Turn};
-use crate::stages::{Path, Stage};
 use crate::sweep::Sweep;
 
 /// The caller of a run is asked after every this many events whether to go on.
@@ -76,10 +74,8 @@ pub struct System {
     measure: Measure,
     /// For each read it is found out where its mapping came from.
     notes_outcomes: bool,
-    /// The log of requests, if it is wanted.
-    log: Option<Box<RequestLog>>,
     /// Those who look on, if anybody does.
-    observers: Option<Box<Observers>>,
+    watchers: Option<Box<Watchers>>,
     reads_to_note: Vec<Ticket>,
     /// The source merges neighbouring requests.
     merges: bool,
@@ -110,8 +106,7 @@ impl System {
             requests: Requests::default(),
             measure: Measure::default(),
             notes_outcomes: false,
-            log: None,
-            observers: None,
+            watchers: None,
             reads_to_note: Vec::new(),
             merges: false,
             riders: Vec::new(),
@@ -144,41 +139,25 @@ impl System {
         self.memory_due.len()
     }
 
-    /// Keeps a log of requests that are submitted from now on.
-    pub fn log_requests(&mut self, keep: Keep) {
-        self.notes_outcomes = true;
-        self.stack.note_passages();
-        self.log = Some(Box::new(RequestLog::new(keep)));
+    /// Shows the workload that begins now to those who want to see.
+    pub fn observe(&mut self, wanted: Observe) {
+        self.watchers = Watchers::new(wanted, &mut self.stack);
     }
 
-    /// Shows the workload that begins now to observers.
-    pub(crate) fn observe(&mut self, wanted: Wanted) {
-        self.observers = Observers::new(wanted, &mut self.stack);
-    }
-
-    /// The workload has ended: observers have seen everything.
-    pub(crate) fn end_observation(&mut self, processes: &[String]) {
-        if let Some(observers) = &mut self.observers {
-            observers.end(&mut self.stack, &mut self.requests, processes);
-        }
+    /// The workload has ended: everything has been seen. False if whoever takes a log wants no more.
+    pub fn end_observation(&mut self, processes: &[String]) -> bool {
+        let mut scene = Scene { stack: &mut self.stack, requests: &mut self.requests, processes };
+        self.watchers.as_mut().is_none_or(|watchers| watchers.end(&mut scene))
     }
 
     /// Those who have looked on.
-    pub(crate) fn take_observers(&mut self) -> Option<Box<Observers>> {
-        self.observers.take()
+    pub(crate) fn take_watchers(&mut self) -> Option<Box<Watchers>> {
+        self.watchers.take()
     }
 
-    /// Hands over the rest of a log that is handed over in pieces. False if whoever takes it wants no more.
-    pub fn end_log(&mut self, processes: &[String]) -> bool {
-        self.log.as_mut().is_none_or(|log| {
-            log.hand_over(processes);
-            !log.is_stopped()
-        })
-    }
-
-    /// The log of requests so far; the next call gives what comes after.
-    pub fn take_log(&mut self) -> LoggedRequests {
-        self.log.as_mut().map(|log| log.take()).unwrap_or_default()
+    /// What a log that is to be kept has since the last call.
+    pub fn take_log(&mut self, processes: &[String]) -> Option<LogPart> {
+        self.watchers.as_mut().and_then(|watchers| watchers.take_log(processes))
     }
 
     /// Runs a workload to its end: every request issued and completed.
@@ -190,8 +169,8 @@ impl System {
     /// If requests are outstanding and nothing is left to happen, or nothing completes any more.
     pub fn run(&mut self, source: &mut dyn Source, watch: &mut Watch) -> Result<(), Stop> {
         self.source_done = false;
-        let observed = self.observers.as_ref().is_some_and(|observers| observers.want_outcomes());
-        self.notes_outcomes = self.log.is_some() || observed || source.wants_read_outcomes();
+        let wanted = self.watchers.as_ref().is_some_and(|watchers| watchers.want_outcomes());
+        self.notes_outcomes = wanted || source.wants_read_outcomes();
         self.merges = source.merges();
         self.measure.name_groups(source.groups());
         self.host_turn(source)?;
@@ -210,9 +189,8 @@ impl System {
                     self.stack.device.stats(),
                     self.stack.driver.stats()
                 );
-                let failed = self.observers.as_ref().is_some_and(|observers| observers.have_failed());
-                let stopped = self.log.as_ref().is_some_and(|log| log.is_stopped());
-                if failed || stopped || watch(source.progress(), self.stack.now()).is_break() {
+                let ended = self.watchers.as_ref().is_some_and(|watchers| watchers.have_ended());
+                if ended || watch(source.progress(), self.stack.now()).is_break() {
                     return Err(Stop::Interrupted);
                 }
             }
@@ -241,7 +219,7 @@ impl System {
     /// The next event.
     #[inline(always)]
     fn step(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
-        if self.observers.is_some() {
+        if self.watchers.is_some() {
             self.look(source);
         }
         let turn = self.stack.step();
@@ -253,7 +231,7 @@ impl System {
             Some(Turn::Caller) => self.memory_turn(),
             Some(Turn::Response(tag)) => {
                 if self.notes_outcomes {
-                    self.note_response(tag);
+                    self.note_response(tag, source);
                 }
                 self.stack.deliver(tag);
             }
@@ -261,30 +239,36 @@ impl System {
         self.host_turn(source)
     }
 
-    /// Shows observers what has happened up to the next event.
+    /// Shows watchers what has happened up to the next event.
     #[inline(never)]
     fn look(&mut self, source: &dyn Source) {
-        if let Some(observers) = &mut self.observers
+        if let Some(watchers) = &mut self.watchers
             && let Some(next) = self.stack.next_time()
         {
-            observers.look(&mut self.stack, &mut self.requests, next, source.processes());
+            let (stack, requests) = (&mut self.stack, &mut self.requests);
+            watchers.look(&mut Scene { stack, requests, processes: source.processes() }, next);
         }
     }
 
-    /// For the log of requests, a series, and sources that want to know: asks both ends of the link how the command has
-    /// been translated. For the log also what its request has waited for until now.
+    /// Tells watchers what happens, if there are any.
+    #[inline(always)]
+    fn tell(&mut self, event: Event<'_>, source: &dyn Source) {
+        if let Some(watchers) = &mut self.watchers {
+            let (stack, requests) = (&mut self.stack, &mut self.requests);
+            watchers.tell(event, &mut Scene { stack, requests, processes: source.processes() });
+        }
+    }
+
+    /// For watchers, and sources that want to know: asks both ends of the link how the command has been translated.
     #[inline(never)]
-    fn note_response(&mut self, tag: Tag) {
+    fn note_response(&mut self, tag: Tag, source: &dyn Source) {
         let Some(InFlight { request, mapping }) = self.stack.driver.in_flight(tag) else { return };
-        let Account { translation, stays } = self.stack.device.account(tag);
         if let Some(mapping) = mapping {
             let slot = self.requests.get(Ticket(request));
-            slot.outcome = slot.outcome.max(Some(request_log::outcome(mapping, translation)));
+            let translation = self.stack.device.translation(tag);
+            slot.outcome = slot.outcome.max(Some(observe::outcome(mapping, translation)));
         }
-        if let Some(log) = &mut self.log {
-            let (passage, now) = (self.stack.passage(tag), self.stack.now());
-            each_path(log, &mut self.requests, Ticket(request), |mut path| path.responded(passage, stays, now));
-        }
+        self.tell(Event::Response(Ticket(request), tag), source);
     }
 
     /// The host's turn: ended requests to the workload, new ones to the driver, commands to the link.
@@ -311,14 +295,9 @@ impl System {
             match &source.next(self.stack.now()) {
                 Next::Request(issued) => {
                     if issued.measured && !self.measure.began() {
-                        self.begin_measuring();
+                        self.begin_measuring(source);
                     }
-                    if let Some(log) = &mut self.log {
-                        log.entered(issued, self.stack.now());
-                    }
-                    if let Some(observers) = &mut self.observers {
-                        observers.entered(issued, self.stack.now());
-                    }
+                    self.tell(Event::Entered(issued), source);
                     let slot = self.requests.enter(issued);
                     self.measure.submitted(slot, issued.request.is_aligned());
                     let empty = slot.len == 0 && slot.kind != WorkOp::Flush;
@@ -328,7 +307,7 @@ impl System {
                     match empty {
                         true => self.finish_empty(issued.ticket, source),
                         false if self.block.is_some() => self.enter_block(issued),
-                        false => self.submit(issued.ticket),
+                        false => self.submit(issued.ticket, source),
                     }
                     if let Some(lpa) = source.coming() {
                         self.prefetch(lpa);
@@ -363,29 +342,25 @@ impl System {
     #[inline(never)]
     fn couple(&mut self, leader: Ticket, source: &mut dyn Source) {
         source.take_riders(&mut self.riders);
-        for rider in &self.riders {
-            if let Some(log) = &mut self.log {
-                log.entered(rider, self.stack.now());
-            }
-            if let Some(observers) = &mut self.observers {
-                observers.entered(rider, self.stack.now());
-            }
+        let riders = std::mem::take(&mut self.riders);
+        for rider in &riders {
+            self.tell(Event::Entered(rider), source);
             let slot = self.requests.enter(rider);
             self.measure.submitted(slot, rider.request.is_aligned());
             self.measure.merged += u64::from(rider.measured);
         }
-        if !self.riders.is_empty() {
-            self.requests.couple(leader, &self.riders);
-            self.riders.clear();
+        if !riders.is_empty() {
+            self.requests.couple(leader, &riders);
         }
+        self.riders = riders;
+        self.riders.clear();
     }
 
     #[inline(never)]
-    fn begin_measuring(&mut self) {
+    fn begin_measuring(&mut self, source: &dyn Source) {
         self.measure.begin(self.stack.now(), self.snapshot(), self.requests.outstanding());
-        if let Some(observers) = &mut self.observers {
-            observers.begin_measuring(self.stack.now(), &self.measure.before.device);
-        }
+        let stats = self.measure.before.device;
+        self.tell(Event::MeasuringBegins(&stats), source);
         self.memory_due = self.memory_plan.from(self.stack.now());
         self.memory_turn();
     }
@@ -422,11 +397,9 @@ impl System {
 
     /// Hands a request, or the flush before it, to the driver.
     #[inline(always)]
-    fn submit(&mut self, ticket: Ticket) {
-        if let Some(log) = &mut self.log
-            && self.block.is_some()
-        {
-            each_path(log, &mut self.requests, ticket, |mut path| path.extend(Stage::Block, self.stack.now()));
+    fn submit(&mut self, ticket: Ticket, source: &dyn Source) {
+        if self.block.is_some() {
+            self.tell(Event::ToDriver(ticket), source);
         }
         let slot = self.requests.get(ticket);
         let op = slot.driver_op();
@@ -446,8 +419,8 @@ impl System {
 
     /// [`System::submit`] after the flush before a request, out of the way of those without one.
     #[inline(never)]
-    fn submit_data(&mut self, ticket: Ticket) {
-        self.submit(ticket);
+    fn submit_data(&mut self, ticket: Ticket, source: &dyn Source) {
+        self.submit(ticket, source);
     }
 
     /// Notes what has been acknowledged for the reads just submitted: after the commands have been sent, so that the
@@ -472,11 +445,6 @@ impl System {
     fn hand_back(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
         while let Some(completion) = self.stack.driver.completion() {
             let ticket = Ticket(completion.id);
-            if let Some(log) = &mut self.log
-                && completion.dispatched.is_none()
-            {
-                each_path(log, &mut self.requests, ticket, |mut path| path.extend(Stage::Driver, self.stack.now()));
-            }
             let slot = self.requests.get(ticket);
             slot.dispatched = slot.dispatched.or(completion.dispatched);
             if self.faulty && has_excuse(slot, completion.status, &self.stack.device) {
@@ -486,10 +454,14 @@ impl System {
                 check(&mut self.oracle, slot, completion)?;
             }
             (slot.status, slot.content) = (completion.status, digest::of_data(&completion.data));
+            let (unsent, data_follows) = (completion.dispatched.is_none(), slot.data_follows);
+            slot.data_follows = false;
             self.stack.driver.pop_completion();
-            if slot.data_follows {
-                slot.data_follows = false;
-                self.submit_data(ticket);
+            if unsent {
+                self.tell(Event::Unsent(ticket), source);
+            }
+            if data_follows {
+                self.submit_data(ticket, source);
             } else if self.block.is_some() {
                 self.leave_driver(ticket);
             } else {
@@ -536,12 +508,7 @@ impl System {
         if let Some(outcome) = slot.outcome {
             source.read_outcome(ticket, outcome);
         }
-        if let Some(log) = &mut self.log {
-            log.completed(ticket, slot, self.stack.now(), source.processes());
-        }
-        if let Some(observers) = &mut self.observers {
-            observers.completed(ticket, slot, self.stack.now(), source.processes());
-        }
+        self.tell(Event::Completed(ticket), source);
         self.requests.leave(ticket);
         source.completed(ticket, self.stack.now());
     }
@@ -593,16 +560,6 @@ impl System {
     /// Events so far.
     pub fn events(&self) -> u64 {
         self.stack.events()
-    }
-}
-
-/// For the log of requests: the paths of a request and of those that are merged with it.
-#[inline]
-fn each_path(log: &mut RequestLog, requests: &mut Requests, leader: Ticket, mut change: impl FnMut(Path<'_>)) {
-    for ticket in std::iter::successors(Some(leader), |&ticket| requests.get(ticket).rider) {
-        if let Some(path) = log.path(ticket) {
-            change(path);
-        }
     }
 }
 

@@ -11,7 +11,6 @@ use units::SimTime;
 
 use crate::cache::CacheOf;
 use crate::queue::EventQueue;
-use crate::stages::Passage;
 use crate::tags::ByTag;
 
 /// What can happen.
@@ -51,21 +50,42 @@ pub struct OnLink {
     pub partial: u32,
 }
 
-/// A message on the wire, for reports.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Message {
-    /// It goes to the host.
-    pub up: bool,
-    /// Its command.
-    pub op: &'static str,
-    /// When its first byte left.
-    pub began: SimTime,
-    /// When its last byte left.
-    pub ended: SimTime,
+/// Something that driver, link or device have done, for those who watch. In the order in which it was done, but for
+/// stays in power states, which come last.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Seen {
+    /// The driver has sent a command.
+    Sent {
+        /// The command.
+        tag: Tag,
+        /// When it began to get the mapping into the host's cache; when it was sent if it need not.
+        fetching: SimTime,
+        /// When.
+        sent: SimTime,
+    },
+    /// A command is at the device.
+    Arrived {
+        /// The command.
+        tag: Tag,
+        /// When.
+        at: SimTime,
+    },
+    /// A message has been put on the wire. Those of a direction do not overlap.
+    Message {
+        /// It goes to the host.
+        up: bool,
+        /// Its command.
+        op: &'static str,
+        /// When its first byte leaves.
+        began: SimTime,
+        /// When its last byte leaves.
+        ended: SimTime,
+    },
+    /// The device has done something.
+    Device(ftl::Event),
+    /// Link and device have been in a power state.
+    Power(PowerSpan),
 }
-
-/// Numbers that a tag may have.
-const TAGS: usize = 1 << u8::BITS;
 
 /// A driver and a device on a link.
 pub struct Stack {
@@ -80,10 +100,8 @@ pub struct Stack {
     device_at: SimTime,
     queue: EventQueue<Event>,
     responses: ByTag<Response>,
-    /// When commands went to the device, by tag; `None` if nobody wants to know.
-    passages: Option<Box<[Passage; TAGS]>>,
-    /// Messages that have been put on the link; `None` if nobody wants to know.
-    messages: Option<Vec<Message>>,
+    /// What has been done and nobody has taken out; `None` if nobody watches.
+    seen: Option<Vec<Seen>>,
     now: SimTime,
     events: u64,
     /// Earliest pending [`Event::Caller`] and [`Event::Driver`], so that the queue does not fill with copies.
@@ -102,8 +120,7 @@ impl Stack {
             device_at: SimTime::START,
             queue: EventQueue::default(),
             responses: ByTag::default(),
-            passages: None,
-            messages: None,
+            seen: None,
             now: SimTime::START,
             events: 0,
             caller_wake: None,
@@ -117,22 +134,26 @@ impl Stack {
         Stack { power: config.any().then(|| Box::new(Power::new(config, self.now))), ..self }
     }
 
-    /// Notes from now on when commands go to the device, and what they wait for there.
-    pub fn note_passages(&mut self) {
-        self.device.note_stays();
-        self.passages = Some(Box::new([Passage::default(); TAGS]));
-    }
-
-    /// Notes from now on what link, flash and firmware are busy with, or no more.
-    pub fn note_traffic(&mut self, wanted: bool) {
-        self.device.note_activity(wanted);
+    /// Notes from now on what driver, link and device do, or no more.
+    pub fn watch(&mut self, wanted: bool) {
+        self.device.watch(wanted);
         self.power.iter_mut().for_each(|power| power.note_spans(wanted));
-        self.messages = wanted.then(Vec::new);
+        self.seen = wanted.then(Vec::new);
     }
 
-    /// Takes out the messages that have been put on the link since the last call; each direction in the order of time.
-    pub fn take_messages(&mut self, into: &mut Vec<Message>) {
-        self.messages.iter_mut().for_each(|messages| into.append(messages));
+    /// Takes out what has been done since the last call.
+    pub fn take_seen(&mut self, into: &mut Vec<Seen>) {
+        let Some(seen) = &mut self.seen else { return };
+        into.append(seen);
+        into.extend(self.power.iter_mut().flat_map(|power| power.take_spans()).map(Seen::Power));
+    }
+
+    /// Notes what the device has done.
+    #[inline(never)]
+    fn see_device(&mut self) {
+        if let Some(seen) = &mut self.seen {
+            seen.extend(self.device.take_events().map(Seen::Device));
+        }
     }
 
     /// True if link and device have power states.
@@ -140,23 +161,10 @@ impl Stack {
         self.power.is_some()
     }
 
-    /// The stays in power states that have ended since the last call.
-    pub fn take_power_spans(&mut self) -> Vec<PowerSpan> {
-        self.power.iter_mut().flat_map(|power| power.take_spans()).collect()
-    }
-
-    /// The stays in power states since then, as if the last of them ended at `at`, before the next event.
+    /// The stays in power states that have not ended, as if the last of them ended at `at`, before the next event.
     pub fn open_power_spans(&self, at: SimTime) -> Vec<PowerSpan> {
         let work = device_work(&self.queue, self.device_at);
         self.power.iter().flat_map(|power| power.open_spans(at, work)).collect()
-    }
-
-    /// When the command of a tag, whose response has just come to the host, went to the device.
-    ///
-    /// # Panics
-    /// Without [`Stack::note_passages`].
-    pub fn passage(&self, tag: Tag) -> Passage {
-        self.passages.as_ref().expect("passages are noted")[usize::from(tag.0)]
     }
 
     /// The time now.
@@ -195,8 +203,8 @@ impl Stack {
                 self.send_commands();
             }
             Event::CommandAtDevice(tag) => {
-                if let Some(passages) = &mut self.passages {
-                    passages[usize::from(tag.0)].arrived = at;
+                if let Some(seen) = &mut self.seen {
+                    seen.push(Seen::Arrived { tag, at });
                 }
                 self.device.command(at, self.driver.fetch(tag));
                 self.schedule_device();
@@ -224,16 +232,16 @@ impl Stack {
     #[inline(always)]
     pub fn send_commands(&mut self) {
         while let Some(tag) = self.driver.issue(self.now, &CacheOf(&self.device)) {
-            if let Some(passages) = &mut self.passages {
+            if let Some(seen) = &mut self.seen {
                 let fetching = self.driver.waited_since().unwrap_or(self.now);
-                passages[usize::from(tag.0)] = Passage { fetching, sent: self.now, ..Passage::default() };
+                seen.push(Seen::Sent { tag, fetching, sent: self.now });
             }
             let up = if self.power.is_some() { self.wake_link() } else { self.now };
             let bytes = wire_bytes(self.driver.command(tag));
             let at = self.link.send_down(up, bytes);
-            if let Some(messages) = &mut self.messages {
+            if let Some(seen) = &mut self.seen {
                 let (op, sent) = (self.driver.command(tag).op.name(), self.link.leaves_down(at, bytes));
-                messages.push(Message { up: false, op, began: sent.start, ended: sent.end });
+                seen.push(Seen::Message { up: false, op, began: sent.start, ended: sent.end });
             }
             self.queue.push(at, Event::CommandAtDevice(tag));
         }
@@ -270,6 +278,9 @@ impl Stack {
     /// Schedules what the device wants done later; for a device that was called from outside.
     #[inline(always)]
     pub fn schedule_device(&mut self) {
+        if self.seen.is_some() {
+            self.see_device();
+        }
         let effects = self.device.effects();
         for &(at, event) in &effects.wakes {
             self.queue.push(at, Event::Device(event));
@@ -283,9 +294,9 @@ impl Stack {
             let tag = response.tag;
             let bytes = wire_bytes_response(&response);
             let at = self.link.send_up(at, bytes);
-            if let Some(messages) = &mut self.messages {
+            if let Some(seen) = &mut self.seen {
                 let (op, sent) = (self.driver.command(tag).op.name(), self.link.leaves_up(at, bytes));
-                messages.push(Message { up: true, op, began: sent.start, ended: sent.end });
+                seen.push(Seen::Message { up: true, op, began: sent.start, ended: sent.end });
             }
             self.responses.put(tag, response);
             self.queue.push(at, Event::ResponseAtHost(tag));
@@ -354,7 +365,7 @@ fn device_work(queue: &EventQueue<Event>, last: SimTime) -> DeviceWork {
 
 #[cfg(test)]
 mod tests {
-    use ftl::{Mark, Stay};
+    use ftl::Stay;
     use host::{Request, RequestOp};
     use units::{AppId, Lpa, Nanos};
 
@@ -411,7 +422,7 @@ mod tests {
         }
         let mut stack = stack.reboot(&mut |_| 0);
         stack.driver = driver(&stack.device);
-        stack.note_passages();
+        stack.watch(true);
         submit(&mut stack, RequestOp::Read, 1);
         let mut ready = None;
         let turns = std::iter::from_fn(|| {
@@ -421,13 +432,23 @@ mod tests {
             }
             turn
         });
-        let Some(Turn::Response(tag)) = turns.into_iter().find(|turn| *turn != Turn::None) else { panic!("no answer") };
+        turns.into_iter().find(|turn| *turn != Turn::None).expect("an answer");
         let ready = ready.expect("it has recovered");
-        let arrived = stack.passage(tag).arrived;
-        assert_eq!(
-            stack.device.account(tag).stays[..2],
-            [Mark::of(Stay::Queue, arrived), Mark::of(Stay::Recovery, ready)]
-        );
+        let mut seen = Vec::new();
+        stack.take_seen(&mut seen);
+        let arrived = seen.iter().find_map(|one| match one {
+            Seen::Arrived { at, .. } => Some(*at),
+            _ => None,
+        });
+        let stays: Vec<_> = seen
+            .iter()
+            .filter_map(|one| match one {
+                Seen::Device(ftl::Event::Stayed { stay, until, .. }) => Some((*stay, *until)),
+                _ => None,
+            })
+            .collect();
+        let arrived = arrived.expect("a command is at the device");
+        assert_eq!(stays[..2], [(Stay::Queue, arrived), (Stay::Recovery, ready)]);
         assert!(ready > arrived);
     }
 

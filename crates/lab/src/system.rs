@@ -103,8 +103,8 @@ const fn of_segment_log(key: &'static str, value: Given) -> Brought {
     Brought { mapping: MappingKind::of::<schemes::SegmentLog>(), key, value }
 }
 
-/// What `ufs-tuned` and `hpb-tuned` bring with them: the best that scripts/search_flush.py has found for either. A test
-/// compares it with docs/data/flush-search.json.
+/// What `ufs-tuned` and `hpb-tuned` bring with them: the best that `make flush-search` has found for either. A test
+/// compares it with papers/hp-ufs/flush-search.json.
 const TUNED: &[Brought] = &[
     of_segment_log("flush_mode", Given::Word("pipelined")),
     of_segment_log("flush_order", Given::Word("address")),

@@ -18,7 +18,7 @@ fn file(name: &str, text: &str) -> String {
 
 /// A bundled workload on the paper's device, replayed as the paper's authors do.
 fn bundled(name: &str, scheme: &str) -> Spec {
-    let job = format!("{}/../../jobs/hp-ufs-f9-{name}.toml", env!("CARGO_MANIFEST_DIR"));
+    let job = format!("{}/../../papers/hp-ufs/jobs/f9-{name}.toml", env!("CARGO_MANIFEST_DIR"));
     let closed = Some("closed".to_owned());
     Spec { replay: closed, depth: Some(8), per_cpu_streams: true, verify: true, ..Spec::new(scheme, &job) }
 }

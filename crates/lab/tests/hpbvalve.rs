@@ -6,14 +6,14 @@ mod common;
 use std::sync::Arc;
 
 use common::request;
-use ufsim_lab::{Keep, Machine, RequestRecord, Spec, assemble};
+use ufsim_lab::{LogRow, Logging, Machine, Observe, Spec, assemble};
 use workload::{ReadOutcome, Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};
 
 /// A GiB: twice as many entries as SRAM holds, and 512 subregions.
 const UNITS: u64 = 1 << 18;
 
 /// Writes all units, then reads single ones at random, one after the other.
-fn reads(scheme: &str, count: u32) -> Vec<RequestRecord> {
+fn reads(scheme: &str, count: u32) -> Vec<LogRow> {
     let mut rng = Rng::from_seed(5);
     let reads = (0..count).map(|_| request(WorkOp::Read, rng.below(UNITS), 1));
     run(&spec(scheme), reads.collect())
@@ -28,23 +28,23 @@ fn spec(scheme: &str) -> Spec {
 }
 
 /// Writes all units, then reads these.
-fn run(spec: &Spec, reads: Vec<WorkRequest>) -> Vec<RequestRecord> {
+fn run(spec: &Spec, reads: Vec<WorkRequest>) -> Vec<LogRow> {
     let writes = (0..UNITS).step_by(128).map(|unit| request(WorkOp::Write, unit, 128));
     let flush = [request(WorkOp::Flush, 0, 0)];
     let requests: Vec<WorkRequest> = writes.chain(flush).chain(reads).collect();
     let Machine { parts, profile } = spec.resolve().expect("a preset on an embedded profile");
     let mut system = assemble(&profile, parts, 1).expect("the profile's own settings");
-    system.log_requests(Keep::First(requests.len()));
+    system.observe(Observe::logging(Logging::First(requests.len())));
     let trace = Trace { name: "generated".into(), requests, ..Trace::default() };
     let mode = ReplayMode::Closed { depth: 1, per_file: false };
     let mut source = Replay::new(Arc::new(trace), mode, profile.capacity_units()).expect("it fits");
     system.run(&mut source, &mut |_, _| std::ops::ControlFlow::Continue(())).expect("nothing fails");
-    let log = system.take_log();
-    log.records.into_iter().filter(|record| record.request.op == WorkOp::Read).collect()
+    let log = system.take_log(&[]).expect("a log is kept");
+    log.rows().filter(|record| record.request.op == WorkOp::Read).collect()
 }
 
 /// The latency that most reads with this source have, in nanoseconds.
-fn median(reads: &[RequestRecord], outcome: ReadOutcome) -> f64 {
+fn median(reads: &[LogRow], outcome: ReadOutcome) -> f64 {
     let chosen = reads.iter().filter(|read| read.outcome == Some(outcome));
     let mut latencies: Vec<u64> = chosen.map(|read| read.latency().0).collect();
     assert!(latencies.len() > 500, "{} reads with {outcome:?}", latencies.len());
@@ -75,7 +75,7 @@ fn single_entries_are_cached_not_what_stands_beside_them() {
         let places = (0..100).map(|i| i * 2000);
         let round = |offset: u64| places.clone().map(move |unit| request(WorkOp::Read, unit + offset, 1));
         let reads = run(&spec, round(0).chain(round(0)).chain(round(4)).collect());
-        let missed = |reads: &[RequestRecord]| reads.iter().filter(|r| r.outcome == Some(ReadOutcome::Map)).count();
+        let missed = |reads: &[LogRow]| reads.iter().filter(|r| r.outcome == Some(ReadOutcome::Map)).count();
         [missed(&reads[..100]), missed(&reads[100..200]), missed(&reads[200..])]
     });
     let [entries, segments] = shares;

@@ -85,8 +85,8 @@ fn the_same_scenario_gives_the_same_bytes_and_the_log_changes_nothing() {
     assert_eq!((&one.digest, &one.phone), (&two.digest, &two.phone));
     assert!(none.is_none());
     let log = log.unwrap();
-    assert_eq!(log.at_ns.len() as u64, two.latency_ns.read.unwrap().count);
-    let background = log.phase.iter().filter(|&&phase| phase == 3).count() as u64;
+    assert_eq!(log.len() as u64, two.latency_ns.read.unwrap().count);
+    let background = log.iter().filter(|read| read.phase == 3).count() as u64;
     assert_eq!(background, report(&two).background.iter().map(|r| r.reads).sum::<u64>());
     spec.seed = 2;
     let other = simulate_phone(&spec, false, &mut |_| ControlFlow::Continue(())).unwrap().result;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use common::{LIMITS, request, tiny};
 use ufsim_lab::profile::parse_override;
-use ufsim_lab::{Keep, Machine, RequestRecord, STAGES, Stage, assemble};
+use ufsim_lab::{LogRow, Logging, Machine, Observe, Stage, assemble};
 use units::SimTime;
 use workload::{Flags, Replay, ReplayMode, Trace, WorkOp, WorkRequest};
 
@@ -26,7 +26,7 @@ const UPIU: u64 = 500 + UPIU_ON_LINK;
 const UPIU_ON_LINK: u64 = 32 * 1_000_000_000 / (2_200 << 20);
 
 /// The requests that come last under a scheme, with these settings, at their times after a device at rest.
-fn last(scheme: &str, sets: &[&str], before: Vec<WorkRequest>, requests: Vec<WorkRequest>) -> Vec<RequestRecord> {
+fn last(scheme: &str, sets: &[&str], before: Vec<WorkRequest>, requests: Vec<WorkRequest>) -> Vec<LogRow> {
     last_of(scheme, sets, before, requests, false)
 }
 
@@ -37,7 +37,7 @@ fn last_of(
     before: Vec<WorkRequest>,
     requests: Vec<WorkRequest>,
     merge: bool,
-) -> Vec<RequestRecord> {
+) -> Vec<LogRow> {
     let mut spec = tiny(scheme, 1);
     for set in sets {
         let (key, value) = parse_override(set).expect("a well formed override");
@@ -52,14 +52,14 @@ fn last_of(
         system.settle(&mut source).expect("nothing fails");
     };
     run(before, ReplayMode::Closed { depth: 8, per_file: false });
-    system.log_requests(Keep::First(usize::MAX));
+    system.observe(Observe::logging(Logging::First(usize::MAX)));
     let source = |requests| {
         let trace = Trace { name: "generated".into(), requests, ..Trace::default() };
         let source = Replay::new(Arc::new(trace), ReplayMode::Timed, profile.capacity_units()).expect("it fits");
         if merge { source.merging(&LIMITS) } else { source }
     };
     system.run(&mut source(requests), &mut |_, _| ControlFlow::Continue(())).expect("nothing fails");
-    system.take_log().records
+    system.take_log(&[]).expect("a log is kept").rows().collect()
 }
 
 /// A request this many nanoseconds after the workload began.
@@ -79,12 +79,11 @@ fn written(units: u64) -> Vec<WorkRequest> {
 }
 
 /// Stages that took time, in nanoseconds.
-fn spent(record: &RequestRecord) -> Vec<(&'static str, u64)> {
-    let stages = (0..STAGES).map(|stage| (Stage::COLUMNS[stage], record.stages[stage].0));
-    stages.filter(|&(_, ns)| ns > 0).collect()
+fn spent(record: &LogRow) -> Vec<(Stage, u64)> {
+    Stage::ALL.map(|stage| (stage, ns(record, stage))).into_iter().filter(|&(_, ns)| ns > 0).collect()
 }
 
-fn ns(record: &RequestRecord, stage: Stage) -> u64 {
+fn ns(record: &LogRow, stage: Stage) -> u64 {
     record.stages[stage as usize].0
 }
 
@@ -96,8 +95,8 @@ fn near(found: u64, expected: u64) -> bool {
 #[test]
 fn a_read_on_an_idle_device_is_flash_firmware_and_link() {
     let read = last("ideal", &[], written(4096), vec![at(0, WorkOp::Read, 100, 1)])[0];
-    let names: Vec<_> = spent(&read).into_iter().map(|(name, _)| name).collect();
-    assert_eq!(names, ["stage_link_down_ns", "stage_flash_read_ns", "stage_firmware_ns", "stage_link_up_ns"]);
+    let stages: Vec<_> = spent(&read).into_iter().map(|(stage, _)| stage).collect();
+    assert_eq!(stages, [Stage::LinkDown, Stage::FlashRead, Stage::Firmware, Stage::LinkUp]);
     assert!(near(ns(&read, Stage::FlashRead), READ + UNIT_ON_BUS), "{:?}", spent(&read));
     assert_eq!(ns(&read, Stage::Firmware), COMMAND);
     // The data has a header, too.
@@ -175,7 +174,7 @@ fn the_hosts_time_is_in_its_stages() {
 }
 
 /// Reads of different units at the same time, until one of them has waited in this stage.
-fn pair_that_meets(stage: Stage) -> RequestRecord {
+fn pair_that_meets(stage: Stage) -> LogRow {
     let pairs = (1..512).map(|other| {
         let reads = vec![at(0, WorkOp::Read, 100, 1), at(0, WorkOp::Read, 100 + other, 1)];
         *last("ideal", &[], written(4096), reads).last().expect("two reads")
@@ -208,7 +207,7 @@ fn a_read_waits_for_its_die_behind_a_program() {
 }
 
 /// Single writes all over the device, one every 100 us, and reads between them.
-fn reads_beside_writes(scheme: &str, count: u64) -> Vec<RequestRecord> {
+fn reads_beside_writes(scheme: &str, count: u64) -> Vec<LogRow> {
     let writes = (0..count).map(|i| at(100_000 * i, WorkOp::Write, i * 7919 % 32_768, 1));
     let reads = (0..count).map(|i| at(100_000 * i + 50_000, WorkOp::Read, i * 6007 % 32_768, 1));
     let mut all: Vec<_> = writes.chain(reads).collect();
@@ -218,7 +217,7 @@ fn reads_beside_writes(scheme: &str, count: u64) -> Vec<RequestRecord> {
 }
 
 /// The longest time in a stage.
-fn longest(records: &[RequestRecord], stage: Stage) -> u64 {
+fn longest(records: &[LogRow], stage: Stage) -> u64 {
     records.iter().map(|record| ns(record, stage)).max().unwrap_or_default()
 }
 

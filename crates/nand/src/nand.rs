@@ -243,13 +243,8 @@ impl Nand {
         self.state.is_erased(superblock)
     }
 
-    /// Notes from now on what operations wait for.
-    pub fn note_waits(&mut self) {
-        self.timeline.note_waits();
-    }
-
-    /// What the operation that has completed last had waited for; `None` if it found its die idle, or if nobody notes
-    /// that. Has to be asked for before another operation is submitted.
+    /// What the operation that has completed last had waited for; `None` if it found its die idle, or if nobody
+    /// watches. Has to be asked for before another operation is submitted.
     #[inline]
     pub fn last_wait(&self) -> Option<&Wait> {
         self.timeline.last_wait()

@@ -32,57 +32,49 @@ impl Priority {
     }
 }
 
-/// The cause under which an operation is counted. It has no influence on timing.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Cause {
+macro_rules! causes {
+    ($($(#[doc = $about:literal])+ $Cause:ident = $name:literal,)+) => {
+        /// The cause under which an operation is counted. It has no influence on timing.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Cause {
+            $($(#[doc = $about])+ $Cause,)+
+        }
+
+        impl Cause {
+            /// Number of causes.
+            pub const COUNT: usize = Cause::NAMES.len();
+            /// All causes.
+            pub const ALL: [Cause; Cause::COUNT] = [$(Cause::$Cause),+];
+            /// The names used in reports, in the order of [`Cause::ALL`].
+            pub const NAMES: &[&str] = &[$($name),+];
+            /// What operations do that are counted under each, in the same order.
+            pub const ABOUT: [&str; Cause::COUNT] = [$(concat!($($about),+)),+];
+        }
+    };
+}
+
+causes! {
     /// Data that a host asked for.
-    HostRead,
+    HostRead = "host_read",
     /// Data that a host wrote.
-    HostWrite,
+    HostWrite = "host_write",
     /// Reading the mapping.
-    MapRead,
+    MapRead = "map_read",
     /// Writing the mapping.
-    MapWrite,
+    MapWrite = "map_write",
     /// Garbage collection reads a valid page.
-    GcRead,
+    GcRead = "gc_read",
     /// Garbage collection writes a valid page elsewhere.
-    GcWrite,
+    GcWrite = "gc_write",
     /// Garbage collection searches for valid pages.
-    ValidPageSearch,
+    ValidPageSearch = "valid_page_search",
     /// Erasing.
-    Erase,
+    Erase = "erase",
     /// Recovery after a power loss.
-    Recovery,
+    Recovery = "recovery",
 }
 
 impl Cause {
-    /// Number of causes.
-    pub const COUNT: usize = 9;
-    /// All causes.
-    pub const ALL: [Cause; Cause::COUNT] = [
-        Cause::HostRead,
-        Cause::HostWrite,
-        Cause::MapRead,
-        Cause::MapWrite,
-        Cause::GcRead,
-        Cause::GcWrite,
-        Cause::ValidPageSearch,
-        Cause::Erase,
-        Cause::Recovery,
-    ];
-    /// The names used in reports, in the order of [`Cause::ALL`].
-    pub const NAMES: [&'static str; Cause::COUNT] = [
-        "host_read",
-        "host_write",
-        "map_read",
-        "map_write",
-        "gc_read",
-        "gc_write",
-        "valid_page_search",
-        "erase",
-        "recovery",
-    ];
-
     /// Position in [`Cause::ALL`] and [`Cause::NAMES`].
     #[inline]
     pub fn index(self) -> usize {

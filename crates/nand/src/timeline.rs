@@ -118,9 +118,9 @@ impl Timeline {
         }
     }
 
-    /// Notes from now on what operations wait for.
-    pub fn note_waits(&mut self) {
-        self.waits = Some(Box::new(Waits::new(self.dies.len())));
+    /// Notes from now on what operations wait for, or no more.
+    pub fn watch(&mut self, wanted: bool) {
+        self.waits = wanted.then(|| Box::new(Waits::new(self.dies.len())));
     }
 
     /// The wait of the operation that has ended last; `None` if it found its die idle, or if waits are not noted.

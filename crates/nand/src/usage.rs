@@ -28,15 +28,16 @@ pub struct Usage {
 }
 
 impl Nand {
-    /// Notes uses that end from now on, or no more.
-    pub fn note_usage(&mut self, wanted: bool) {
+    /// Notes from now on uses that end, and what operations wait for, or no more.
+    pub fn watch(&mut self, wanted: bool) {
         self.usage = wanted.then(Vec::new);
+        self.timeline.watch(wanted);
     }
 
-    /// The uses that have ended since the last call, in the order of their ends; nothing without
-    /// [`Nand::note_usage`].
-    pub fn take_usage(&mut self) -> impl Iterator<Item = Usage> + '_ {
-        self.usage.iter_mut().flat_map(|usage| usage.drain(..))
+    /// Takes out the first of the uses that have ended, in the order of their ends; nothing without [`Nand::watch`].
+    pub fn take_usage(&mut self) -> Option<Usage> {
+        // An event ends two at most.
+        self.usage.as_mut().filter(|usage| !usage.is_empty()).map(|usage| usage.remove(0))
     }
 
     /// The uses that have begun and not ended at `now`, as if they ended then.
@@ -109,7 +110,7 @@ mod tests {
     #[test]
     fn dies_work_at_once_and_take_turns_on_their_channel() {
         let mut array = array();
-        array.note_usage(true);
+        array.watch(true);
         let mut wakes: Vec<(SimTime, NandEvent)> = Vec::new();
         for unit in [0, 4] {
             array.submit(SimTime::START, read(unit), &mut wakes);
@@ -122,8 +123,8 @@ mod tests {
             let (at, event) = wakes.remove(0);
             array.wake(at, event, &mut wakes);
         }
-        let used: Vec<_> =
-            array.take_usage().map(|used| (used.resource, used.op.token, used.began, used.ended)).collect();
+        let used = std::iter::from_fn(|| array.take_usage());
+        let used: Vec<_> = used.map(|used| (used.resource, used.op.token, used.began, used.ended)).collect();
         let at = |transfers| SimTime::START + READ + Nanos(TRANSFER.0 * transfers);
         let expected = [
             (Resource::Channel(0), 0, at(0), at(1)),
@@ -135,7 +136,7 @@ mod tests {
         let busy: u64 =
             used.iter().filter(|used| matches!(used.0, Resource::Die(_))).map(|used| (used.3 - used.2).0).sum();
         assert_eq!(busy, array.counters().total_busy_ns());
-        assert_eq!(array.take_usage().count() + array.usage_under_way(at(2)).len(), 0);
+        assert!(array.take_usage().is_none() && array.usage_under_way(at(2)).is_empty());
     }
 
     #[test]
@@ -146,6 +147,6 @@ mod tests {
         while let Some((at, event)) = wakes.pop() {
             array.wake(at, event, &mut wakes);
         }
-        assert_eq!(array.take_usage().count(), 0);
+        assert_eq!(array.take_usage(), None);
     }
 }

@@ -110,23 +110,22 @@ fn simulate_phone<'py>(
     let spec = Spec::from_json(spec_json).map_err(exception)?;
     let ran = watched(py, progress, |on_progress| lab::simulate_phone(&spec, keep_reads, on_progress))?;
     let json = serde_json::to_string(&ran.result).map_err(config_error)?;
-    Ok((json, ran.reads.map(|reads| dictionary(py, &reads.columns())).transpose()?))
+    Ok((json, ran.reads.map(|reads| dictionary(py, &lab::columns(lab::READS, reads.into_iter()))).transpose()?))
+}
+
+/// The declared columns of what a run can keep, as JSON.
+#[pyfunction]
+fn columns_json() -> String {
+    lab::columns_json()
 }
 
 /// Columns by name: type as numpy spells it, and values.
 fn dictionary<'py>(py: Python<'py>, columns: &[Column]) -> PyResult<Bound<'py, PyDict>> {
     let dictionary = PyDict::new(py);
     for column in columns {
-        dictionary.set_item(column.name, (column.dtype, PyBytes::new(py, &column.bytes)))?;
+        dictionary.set_item(column.name, (column.numpy, PyBytes::new(py, &column.bytes)))?;
     }
     Ok(dictionary)
-}
-
-/// A log of requests: columns, names of processes, and how many were left out.
-type LogColumns<'py> = (Bound<'py, PyDict>, Vec<String>, u64);
-
-fn logged(py: Python<'_>, table: lab::RequestTable) -> PyResult<LogColumns<'_>> {
-    Ok((dictionary(py, &table.columns)?, table.processes, table.left_out))
 }
 
 /// What a caller's function has raised; it stops the run.
@@ -144,35 +143,33 @@ fn hand_over(raised: &Raised, call: impl for<'py> FnOnce(Python<'py>) -> PyResul
 }
 
 /// Runs one scheme, and keeps what is wanted beside its result. `keep`: a log of so many requests. `log`: length of its
-/// pieces, and what takes them. `timeline`: path, window and most events. `series`: step, and what takes its rows.
+/// parts, and what takes them. `timeline`: path, window and most events. `series`: step, and what takes its rows.
 #[pyfunction]
 #[pyo3(signature = (spec_json, progress=None, *, keep=None, log=None, timeline=None, series=None))]
-fn simulate_observed<'py>(
-    py: Python<'py>,
+fn simulate_observed(
+    py: Python<'_>,
     spec_json: &str,
     progress: Option<Py<PyAny>>,
     keep: Option<usize>,
     log: Option<(usize, Py<PyAny>)>,
     timeline: Option<(PathBuf, String, u64)>,
     series: Option<(String, Py<PyAny>)>,
-) -> PyResult<(String, Option<LogColumns<'py>>)> {
+) -> PyResult<(String, Option<LogPart>)> {
     let spec = Spec::from_json(spec_json).map_err(exception)?;
     let raised = Raised::default();
-    let pieces = log.map(|(length, sink)| {
+    let parts = log.map(|(length, sink)| {
         let raised = Arc::clone(&raised);
-        let take = move |piece: lab::Piece, processes: &[String]| {
-            hand_over(&raised, |py| sink.call1(py, (LogPiece(piece), processes)).map(drop))
-        };
-        Logging::Pieces(length, Box::new(take))
+        let take = move |part| hand_over(&raised, |py| sink.call1(py, (LogPart(part),)).map(drop));
+        Logging::Parts(length, Box::new(take))
     });
     let series = series.map(|(step, sink)| {
         let raised = Arc::clone(&raised);
-        let take = move |rows: &[Column]| hand_over(&raised, |py| sink.call1(py, (dictionary(py, rows)?,)).map(drop));
+        let take = move |rows: Vec<_>| hand_over(&raised, |py| sink.call1(py, (dictionary(py, &rows)?,)).map(drop));
         SeriesTo::new(&step, Box::new(take))
     });
     let timeline = timeline.map(|(path, window, most)| TimelineTo::file(&path, &window, most, &spec));
     let observe = Observe {
-        log: keep.map(Logging::First).or(pieces),
+        log: keep.map(Logging::First).or(parts),
         timeline: timeline.transpose().map_err(exception)?,
         series: series.transpose().map_err(exception)?,
     };
@@ -182,7 +179,7 @@ fn simulate_observed<'py>(
     }
     let Ran { result, requests, .. } = ran?;
     let json = serde_json::to_string(&result).map_err(config_error)?;
-    Ok((json, requests.map(|table| logged(py, table)).transpose()?))
+    Ok((json, requests.map(LogPart)))
 }
 
 /// Checks a timeline's window and a series' step without simulating.
@@ -192,49 +189,32 @@ fn check_observed(window: &str, step: &str) -> PyResult<()> {
     lab::parse_step(step).map(drop).map_err(exception)
 }
 
-/// A part of a log of requests.
+/// Requests of a log.
 #[pyclass(frozen)]
-struct LogPiece(lab::Piece);
+struct LogPart(lab::LogPart);
 
 #[pymethods]
-impl LogPiece {
+impl LogPart {
     /// Number of requests.
     fn __len__(&self) -> usize {
         self.0.len()
     }
-}
 
-/// A log that becomes a Parquet file.
-#[pyclass(frozen)]
-struct LogFile(Mutex<lab::LogFile>);
-
-#[pymethods]
-impl LogFile {
-    #[new]
-    fn new(columns: Vec<String>, about: Vec<(Vec<u8>, Vec<u8>)>) -> PyResult<LogFile> {
-        Ok(LogFile(Mutex::new(lab::LogFile::new(columns, about)?)))
+    /// A row for each, in columns.
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        dictionary(py, &py.detach(|| self.0.columns()))
     }
 
-    /// Adds a part; gives what has to be put to the end of the file.
-    fn add<'py>(&self, py: Python<'py>, piece: &LogPiece, processes: Vec<String>) -> PyResult<Bound<'py, PyBytes>> {
-        self.bytes(py, |file| file.add(&piece.0, &processes))
+    /// Names of processes.
+    #[getter]
+    fn processes(&self) -> &[String] {
+        &self.0.processes
     }
 
-    /// Ends the file; gives what has to be put to its end.
-    fn end<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        self.bytes(py, lab::LogFile::end)
-    }
-}
-
-impl LogFile {
-    /// What the file gives, without Python's lock.
-    fn bytes<'py>(
-        &self,
-        py: Python<'py>,
-        work: impl Send + FnOnce(&mut lab::LogFile) -> std::io::Result<Vec<u8>>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| work(&mut self.0.lock().expect("nobody panics with the lock")))?;
-        Ok(PyBytes::new(py, &bytes))
+    /// Requests that completed after the log was full.
+    #[getter]
+    fn left_out(&self) -> u64 {
+        self.0.left_out
     }
 }
 
@@ -263,17 +243,17 @@ impl OpenedTrace {
 
     /// Runs one scheme on it, and keeps a log of at most `most` requests.
     #[pyo3(signature = (spec_json, most, progress=None))]
-    fn simulate<'py>(
+    fn simulate(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         spec_json: &str,
         most: usize,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<(String, LogColumns<'py>)> {
+    ) -> PyResult<(String, LogPart)> {
         let spec = Spec::from_json(spec_json).map_err(exception)?;
         let ran = watched(py, progress, |on_progress| lab::simulate_trace(&spec, &self.0, most, on_progress))?;
         let json = serde_json::to_string(&ran.result).map_err(config_error)?;
-        Ok((json, logged(py, ran.requests.expect("a log was asked for"))?))
+        Ok((json, LogPart(ran.requests.expect("a log was asked for"))))
     }
 }
 
@@ -342,10 +322,10 @@ fn is_inline_job(text: &str) -> bool {
     lab::is_inline_job(text)
 }
 
-/// The worked examples of MAP+ under the schedulers that it compares, as JSON.
+/// Names and meanings of what is declared, for the documentation: see `lab::declared`.
 #[pyfunction]
-fn map_plus_examples() -> PyResult<String> {
-    serde_json::to_string(&lab::examples::map_plus()).map_err(config_error)
+fn declared() -> String {
+    lab::declared().to_string()
 }
 
 /// Formats of traces: dictionaries with `name`, `about` and `writable`, as JSON.
@@ -419,9 +399,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_observed, module)?)?;
     module.add_function(wrap_pyfunction!(check_observed, module)?)?;
-    module.add("LOG_GROUP", lab::LOG_GROUP)?;
-    module.add_class::<LogPiece>()?;
-    module.add_class::<LogFile>()?;
+    module.add_function(wrap_pyfunction!(columns_json, module)?)?;
+    module.add_class::<LogPart>()?;
     module.add_class::<OpenedTrace>()?;
     module.add_class::<serve::Server>()?;
     module.add_function(wrap_pyfunction!(serve::replay_arrivals, module)?)?;
@@ -437,12 +416,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(crash::crash_sabotages, module)?)?;
     module.add_function(wrap_pyfunction!(crash::recovery, module)?)?;
     module.add_function(wrap_pyfunction!(crash::worst_recovery, module)?)?;
+    module.add_function(wrap_pyfunction!(declared, module)?)?;
     module.add_function(wrap_pyfunction!(trace_formats, module)?)?;
     module.add_function(wrap_pyfunction!(clean_rules, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(trace_convert, module)?)?;
     module.add_function(wrap_pyfunction!(trace_join, module)?)?;
     module.add_function(wrap_pyfunction!(trace_to_scenario, module)?)?;
-    module.add_function(wrap_pyfunction!(map_plus_examples, module)?)?;
     module.add_function(wrap_pyfunction!(fio_json, module)?)
 }

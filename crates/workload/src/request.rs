@@ -2,6 +2,8 @@
 
 use units::{Lpa, Nanos, SimTime, UNIT_BYTES};
 
+use crate::report::columns::Word;
+
 /// Bytes in a sector, the unit of block addresses in traces.
 pub const SECTOR_BYTES: u64 = 512;
 
@@ -133,6 +135,17 @@ pub enum ReadOutcome {
     Sram,
     /// The device read it from flash.
     Map,
+}
+
+impl ReadOutcome {
+    /// Names in the order of the enum.
+    pub const NAMES: [&'static str; 3] = ["host", "sram", "map"];
+}
+
+impl From<ReadOutcome> for Word {
+    fn from(outcome: ReadOutcome) -> Word {
+        Word(Some(outcome as u16))
+    }
 }
 
 #[cfg(test)]

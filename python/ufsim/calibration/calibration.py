@@ -126,7 +126,7 @@ class Calibration:
         """
         import pandas as pd
 
-        from ufsim.request_log import KINDS
+        from ufsim.columns import KINDS
 
         frames = [
             pd.DataFrame(

@@ -10,8 +10,8 @@ from pathlib import Path
 from ufsim import _core
 from ufsim._options import Setting
 from ufsim.devices import describe_profile
-from ufsim.documents import parse_list
 from ufsim.names import did_you_mean
+from ufsim.spec import profile_keys
 
 # Left out, bounds are so many times below and above the profile's value.
 REACH = 4
@@ -68,7 +68,7 @@ def parameters_of(
     profile: str, settings: Mapping[str, Setting], fit: Mapping[str, Sequence[float] | None]
 ) -> list[Parameter]:
     """The parameters that are asked for, each checked against the profile; raises `ConfigError` for a wrong one."""
-    keys = {entry["key"]: entry for entry in parse_list(_core.profile_keys())}
+    keys = {entry["key"]: entry for entry in profile_keys()}
     values = {entry["key"]: entry["value"] for entry in describe_profile(profile, settings)["values"]}
     made = []
     for key, bounds in fit.items():

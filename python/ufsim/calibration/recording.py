@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ufsim import _core
+from ufsim.columns import KINDS
 from ufsim.formats import workload_names
-from ufsim.request_log import FLAGS, KINDS, Columns, arrays
+from ufsim.request_log import FLAGS, Columns, arrays
 from ufsim.spec import Spec
 
 Floats = NDArray[np.float64]
@@ -99,8 +100,8 @@ class Recorded:
 
     def simulated(self, spec: Spec) -> Floats:
         """Latencies of the recording's requests in a run, in nanoseconds, in their order."""
-        _, (columns, _, _) = self.opened.simulate(spec.to_json(), 1 << 32)
-        log = arrays(columns)
+        _, part = self.opened.simulate(spec.to_json(), 1 << 32)
+        log = arrays(part.columns())
         known = ~np.isnan(log["recorded_ns"])
         key = keys(log)[known]
         latency = log["latency_ns"][known].astype(np.float64)
@@ -136,7 +137,7 @@ def recording_of(columns: Columns, name: str, path: str) -> Recording:
         latency_ns=latency,
         kind=trace["kind"][known].astype(np.int64),
         bytes=trace["bytes"][known].astype(np.int64),
-        flags=trace["flags"][known].astype(np.int64),
+        flags=np.stack([trace[flag][known] for flag in FLAGS]).T @ (1 << np.arange(len(FLAGS))),
         key=key,
         without=int((~known).sum()),
     )

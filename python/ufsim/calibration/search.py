@@ -12,8 +12,9 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -131,8 +132,7 @@ class Fit:
 
 def search(objective: Objective, places: Sequence[int], evaluations: int, seed: int, watch: Watch | None) -> Fit:
     """Searches for the values with the least loss over the recordings at these places."""
-    import cma  # type: ignore[import-untyped]
-
+    cma = library()
     parameters = objective.parameters
     start = tuple(one.start for one in parameters)
     first = objective.of([start], places, [seed])[0]
@@ -170,6 +170,14 @@ def search(objective: Objective, places: Sequence[int], evaluations: int, seed: 
         ended = ", ".join(strategy.stop())
         favourite = values_at(parameters, strategy.result.xfavorite)
     return Fit(surer(objective, places, seed, [best, favourite]), best_loss, first, done, ended)
+
+
+def library() -> Any:
+    """The package `cma`, which is optional."""
+    try:
+        return import_module("cma")
+    except ImportError as error:
+        raise _core.ConfigError("a fit needs the package cma: pip install 'ufsim[calibrate]'") from error
 
 
 def surer(objective: Objective, places: Sequence[int], seed: int, candidates: Sequence[Values]) -> Values:

@@ -17,7 +17,7 @@ from ufsim._options import Options, RunOptions, Setting
 from ufsim.bundled import located
 from ufsim.columns import FRAMES
 from ufsim.names import check_range, did_you_mean, plain
-from ufsim.spec import profile_keys
+from ufsim.spec import key_names
 from ufsim.sweeps.latin import Range
 
 # Options of a run that a grid may name; keys of the profile stand beside them, so `settings` is none.
@@ -202,8 +202,8 @@ def check_names(grid: Grid) -> None:
     for name in (*grid.fixed, *grid.names):
         if name in places and name not in grid.names:
             continue
-        if name not in (*OPTIONS, *profile_keys(), *places) or (name in grid.fixed and name in places):
-            known = (*OPTIONS, *profile_keys())
+        if name not in (*OPTIONS, *key_names(), *places) or (name in grid.fixed and name in places):
+            known = (*OPTIONS, *key_names())
             told = f"options of a run, keys of a profile, and NAME of a {{NAME}} in a text{did_you_mean(name, known)}"
             wrong(grid.source, f"'{name}' is no axis or field", told)
     for name in grid.names:

@@ -14,7 +14,7 @@ from ufsim import _core
 from ufsim.bundled import located
 from ufsim.columns import FRAMES
 from ufsim.names import check_choice, check_range, did_you_mean, plain
-from ufsim.spec import profile_keys
+from ufsim.spec import key_names
 from ufsim.sweeps.grid import Fields, Grid, flat, grid_of, range_of, table, wrong
 from ufsim.sweeps.latin import Range
 
@@ -109,8 +109,8 @@ def parameters_of(fields: Fields, grid: Grid) -> tuple[Range, ...]:
     """The parameters with their bounds."""
     found = []
     for name, given in flat(fields):
-        if (name not in profile_keys() and name not in MEMORY) or "*" in name:
-            allowed = (*MEMORY, *(key for key in profile_keys() if "*" not in key))
+        if (name not in key_names() and name not in MEMORY) or "*" in name:
+            allowed = (*MEMORY, *(key for key in key_names() if "*" not in key))
             told = f"keys of a profile, and {', '.join(MEMORY)}{did_you_mean(name, allowed)}"
             wrong(grid.source, f"bounds.{name} is no parameter", told)
         if name in grid.fixed or MEMORY.get(name, name) in grid.fixed:

@@ -14,8 +14,8 @@ use crate::knowledge::{Covered, JobReads, Pages, Programmed, ProgrammedSet};
 use crate::metadata::records::Records;
 use crate::metadata::trims::Trims;
 use crate::publish::Publisher;
-use crate::report::activity::Activities;
 use crate::report::stats::DeviceStats;
+use crate::report::watch::{self, Event, Watch};
 use crate::sabotage::Sabotage;
 use crate::space::blocks::{Blocks, Stream};
 use crate::sram::buffer::WriteBuffer;
@@ -171,8 +171,8 @@ pub struct Core {
     pub(crate) job_reads: JobReads,
     /// Map units that programs of the exclusive job have put on flash.
     pub(crate) programmed: ProgrammedSet,
-    /// What flash and firmware have been busy with.
-    pub(crate) activities: Activities,
+    /// What is noted for those who watch; `None` if nobody does.
+    pub(crate) watch: Option<Box<Watch>>,
     next_seq: Seq,
     pub(crate) job_began: SimTime,
 }
@@ -239,7 +239,7 @@ impl Core {
             copies_to_log: 0,
             job_reads: JobReads::default(),
             programmed: ProgrammedSet::default(),
-            activities: Activities::default(),
+            watch: None,
             next_seq: Seq(1),
             job_began: SimTime::START,
             layout,
@@ -546,6 +546,14 @@ impl Core {
         }
     }
 
+    /// Notes what the firmware has worked on, if somebody watches.
+    #[inline]
+    pub(crate) fn note_work(&mut self, work: watch::Work, began: SimTime, ended: SimTime) {
+        if let Some(watch) = &mut self.watch {
+            watch.events.push(Event::Firmware { work, began, ended });
+        }
+    }
+
     /// Begins an exclusive job.
     pub(crate) fn begin_job(&mut self, job: Job) {
         assert!(self.job.is_none(), "{job:?} while {:?} runs", self.job);
@@ -557,7 +565,7 @@ impl Core {
     pub(crate) fn end_job(&mut self) {
         assert_eq!(self.job_ops, 0, "a job ended with operations in flight");
         if let Some(job) = self.job.take() {
-            self.activities.note(job.into(), self.job_began, self.now);
+            self.note_work(job.into(), self.job_began, self.now);
         }
         self.stats.exclusive_ns += (self.now - self.job_began).0;
     }

@@ -1,4 +1,4 @@
-//! What flash and firmware are busy with: see [`crate::activity`].
+//! What flash and firmware are busy with: see [`crate::report::watch`].
 
 use ufs::Tag;
 use units::SimTime;
@@ -7,49 +7,61 @@ use super::state::Engine;
 use super::waiting::Waiter;
 use crate::core::Job;
 use crate::core::ops::Purpose;
-use crate::report::activity::{Activity, Levels, Origin, Work};
+use crate::report::watch::{Event, Levels, Origin, Work};
 use crate::seat::Mapping;
 use crate::sram::pool::Owner;
 
 impl<M: Mapping> Engine<M> {
-    /// What goes on at `now`, as if it ended then.
-    pub fn activity_under_way(&self, now: SimTime) -> Vec<Activity> {
+    /// What goes on, as if it ended at `now`; see [`Device::under_way`](crate::Device::under_way).
+    pub fn events_under_way(&self, now: SimTime) -> Vec<Event> {
+        let mut events = Vec::new();
+        self.core.nand.usage_under_way(now).into_iter().for_each(|used| self.tell_use(used, &mut events));
         let job = self.core.job.map(|job| (job.into(), self.core.job_began));
-        let beside = self.core.flushing.then_some((Work::FlushBeside, self.core.activities.flush_began));
+        let beside = self.core.flushing.then_some((Work::FlushBeside, self.flush_began()));
         let firmware = job.into_iter().chain(beside);
-        let flash = self.core.nand.usage_under_way(now).into_iter();
-        let flash = flash.map(|used| (Work::Flash(used.resource, used.op, self.origins(used.op.token)), used.began));
-        flash.chain(firmware).map(|(work, began)| Activity { work, began, ended: now }).collect()
+        events.extend(firmware.map(|(work, began)| Event::Firmware { work, began, ended: now }));
+        events
+    }
+
+    /// When the map flush beside commands began, as far as somebody watched.
+    pub(super) fn flush_began(&self) -> SimTime {
+        self.core.watch.as_ref().map_or(self.core.now, |watch| watch.flush_began)
     }
 
     /// Notes the uses of flash that an event has ended, before the firmware forgets what they were for.
     #[inline(never)]
     pub(super) fn note_flash(&mut self) {
-        let used: Vec<_> = self.core.nand.take_usage().collect();
-        for nand::Usage { resource, op, began, ended } in used {
-            let origins = self.origins(op.token);
-            self.core.activities.note(Work::Flash(resource, op, origins), began, ended);
+        let Some(mut watch) = self.core.watch.take() else { return };
+        while let Some(used) = self.core.nand.take_usage() {
+            self.tell_use(used, &mut watch.events);
         }
+        self.core.watch = Some(watch);
     }
 
-    /// The requests that an operation is for; none if it is the firmware's own.
-    fn origins(&self, token: u32) -> Vec<Origin> {
-        let command = |tag| Origin::Command(Tag(tag));
-        let mut origins = match self.core.ops.purpose(token) {
-            Purpose::HostRead { tag, .. } => vec![command(tag)],
+    /// Tells a use, and of a die also the requests that its operation is for; none if it is the firmware's own.
+    fn tell_use(&self, used: nand::Usage, events: &mut Vec<Event>) {
+        events.push(Event::Flash(used));
+        let nand::Resource::Die(_) = used.resource else { return };
+        let mut tell = |origin| {
+            // Units of one write come after each other.
+            if events.last() != Some(&Event::For(origin)) {
+                events.push(Event::For(origin));
+            }
+        };
+        let token = used.op.token;
+        match self.core.ops.purpose(token) {
+            Purpose::HostRead { tag, .. } => tell(Origin::Command(Tag(tag))),
             Purpose::HostProgram { n, .. } => {
                 let stamp = |i| self.core.buffer.unit(self.core.ops.buf(token, i)).1;
-                (0..n).map(|i| Origin::Write(stamp(i))).collect()
+                (0..n).for_each(|i| tell(Origin::Write(stamp(i))));
             }
             Purpose::SegmentLoad { units } => {
-                let waiters =
-                    self.loads.active.iter().filter(|load| load.units == units).flat_map(|load| &load.waiters);
-                waiters.filter_map(Waiter::tag).map(command).collect()
+                let loads = self.loads.active.iter().filter(|load| load.units == units);
+                let tags = loads.flat_map(|load| &load.waiters).filter_map(Waiter::tag);
+                tags.for_each(|tag| tell(Origin::Command(Tag(tag))));
             }
-            _ => Vec::new(),
-        };
-        origins.dedup();
-        origins
+            _ => {}
+        }
     }
 
     /// How full queues and buffers are.

@@ -6,10 +6,9 @@ use ufs::{Command, Tag};
 use units::{CounterSet, Lpa, SimTime};
 
 use super::power::{Flash, GcCopy, Moment};
-use super::state::Engine;
-use super::stay::Account;
+use super::state::{Engine, Translation};
 use crate::core::{Core, DeviceEvent};
-use crate::report::activity::{Activity, Levels};
+use crate::report::watch::{Event, Levels};
 use crate::seat::{MapMemory, Mapping};
 
 /// Declares the trait and what it calls: methods of the engine with the same name and arguments.
@@ -84,19 +83,19 @@ macro_rules! firmware {
 
 firmware! {
     reads {
-        fn account(tag: Tag) -> Account<'_>;
-        fn activity_under_way(now: SimTime) -> Vec<Activity>;
         fn cached(lpa: Lpa, len: u32) -> bool;
         fn check() -> ();
         fn copies() -> Vec<GcCopy>;
+        fn events_under_way(now: SimTime) -> Vec<Event>;
         fn is_idle() -> bool;
         fn levels() -> Levels;
         fn moment() -> Moment;
         fn prefetch(lpa: Lpa) -> ();
+        fn translation(tag: Tag) -> Translation;
     }
     writes {
         fn command(now: SimTime, cmd: Command);
-        fn note_stays();
         fn wake(now: SimTime, event: DeviceEvent);
+        fn watch(wanted: bool);
     }
 }

@@ -6,7 +6,7 @@ use units::{Lpa, Nanos, Ppa};
 use super::state::{Engine, Pending, Translation};
 use super::waiting::Then;
 use crate::core::DeviceEvent;
-use crate::report::activity::Work;
+use crate::report::watch::Work;
 use crate::sabotage::Sabotage;
 use crate::seat::{Answer, HostRole, HostSays, Mapping};
 use crate::sram::pool::Owner;
@@ -40,8 +40,8 @@ impl<M: Mapping> Engine<M> {
         slot.freed = cmd.freed;
         slot.data.put(cmd.data);
         self.incoming.push_back(tag);
-        if let Some(stays) = &mut self.stays {
-            stays.begin(tag);
+        if let Some(watch) = &mut self.core.watch {
+            watch.stays.begin(tag);
         }
     }
 
@@ -60,9 +60,9 @@ impl<M: Mapping> Engine<M> {
             self.thread_until = self.core.now + self.command_cost(tag);
             self.incoming.pop_front();
             self.moved(tag);
-            if self.core.activities.are_wanted() {
+            if self.core.watch.is_some() {
                 let work = Work::Command(self.commands[usize::from(tag)].op);
-                self.core.activities.note(work, self.core.now, self.thread_until);
+                self.core.note_work(work, self.core.now, self.thread_until);
             }
             self.start(tag);
         }
@@ -163,7 +163,7 @@ impl<M: Mapping> Engine<M> {
         self.commands[usize::from(tag)].sealing += cost;
         let free = self.thread_until.max(self.core.now);
         self.thread_until = free + cost;
-        self.core.activities.note(Work::Seals, free, self.thread_until);
+        self.core.note_work(Work::Seals, free, self.thread_until);
         self.core.stats.sealing_ns += cost.0;
     }
 

@@ -35,8 +35,8 @@ impl<M: Mapping> Engine<M> {
     }
 
     fn load(&mut self, units: UnitSet, waiter: Waiter<M::Awaited>) {
-        if let Some(stays) = &mut self.stays {
-            waiter.tag().into_iter().for_each(|tag| stays.load_begun(tag));
+        if let Some(watch) = &mut self.core.watch {
+            waiter.tag().into_iter().for_each(|tag| watch.stays.load_begun(tag));
         }
         if let Some(load) = self.loads.active.iter_mut().find(|l| l.units == units) {
             load.waiters.push(waiter);

@@ -8,7 +8,7 @@
 //!
 //! - `core`: flash, SRAM, tables, and the effects of the current call. `lend`: the part of it that a scheme may use.
 //! - `state`: one command per tag. `waiting`: the queues of work that waits.
-//! - `stays`, `activity`: what is noted for reports.
+//! - `stays`, `activity`: what is noted for those who watch.
 //! - `front`, `read`, `write`, `loads`, `lookups`, `batch`: commands. `rows`: programming of user data.
 //! - `collect`: GC and metadata GC. `failure`: operations that fail. `power`, `recover`: loss of power, and recovery.
 
@@ -25,7 +25,6 @@ mod read;
 mod recover;
 mod rows;
 pub(crate) mod state;
-pub(crate) mod stay;
 mod stays;
 mod stored;
 #[cfg(any(test, feature = "testing"))]
@@ -39,13 +38,12 @@ use nand::Completed;
 use ufs::{Command, DataIn, HpbNotice, Notice, PiggyBack, Response, Status, Tag};
 use units::{Lpa, Seq, SimTime};
 
-use self::state::Engine;
+use self::state::{Engine, Translation};
 use crate::core::ops::{ProgramReason, Purpose};
 use crate::core::{DeviceEvent, Job, META_RESERVE};
-use crate::engine::stay::Account;
 use crate::knowledge::meta::Kind;
 use crate::knowledge::{Programmed, Sight};
-use crate::report::activity::Work;
+use crate::report::watch::Work;
 use crate::seat::Mapping;
 use crate::sram::pool::Owner;
 
@@ -63,7 +61,7 @@ impl<M: Mapping> Engine<M> {
         self.core.now = now;
         self.arrive(cmd);
         self.run_until_blocked();
-        if self.stays.is_some() {
+        if self.core.watch.is_some() {
             self.update_stays();
         }
     }
@@ -74,7 +72,7 @@ impl<M: Mapping> Engine<M> {
         match event {
             DeviceEvent::Nand(event) => {
                 let done = self.core.nand_wake(event);
-                if self.core.activities.are_wanted() {
+                if self.core.watch.is_some() {
                     self.note_flash();
                 }
                 match done {
@@ -88,14 +86,14 @@ impl<M: Mapping> Engine<M> {
             DeviceEvent::Quiet => self.lookups.quiet_over(),
         }
         self.run_until_blocked();
-        if self.stays.is_some() {
+        if self.core.watch.is_some() {
             self.update_stays();
         }
     }
 
     #[inline(always)]
     fn finish_op(&mut self, done: Completed) {
-        if self.stays.is_some() {
+        if self.core.watch.is_some() {
             self.note_operation();
         }
         let done = match done.failed() {
@@ -197,7 +195,9 @@ impl<M: Mapping> Engine<M> {
         self.core.first_unlogged = self.first_unlogged();
         let cut = self.core.logged_up_to();
         self.core.flushing = self.core.programs == 0 || self.core.log.entries_up_to(cut).next().is_some();
-        self.core.activities.flush_began = self.core.now;
+        if let Some(watch) = &mut self.core.watch {
+            watch.flush_began = self.core.now;
+        }
         self.core.flushing
     }
 
@@ -217,8 +217,7 @@ impl<M: Mapping> Engine<M> {
         self.forget_overtaken_copies();
         self.core.flushing = !self.map.flush(&mut self.core);
         if !self.core.flushing {
-            let began = self.core.activities.flush_began;
-            self.core.activities.note(Work::FlushBeside, began, self.core.now);
+            self.core.note_work(Work::FlushBeside, self.flush_began(), self.core.now);
         }
     }
 
@@ -301,8 +300,8 @@ impl<M: Mapping> Engine<M> {
         // One thread makes all answers, so they leave in the order in which they were made.
         self.answered = self.answered.max(self.core.now + cmd.cost + cmd.sealing);
         let at = self.answered;
-        if let Some(stays) = &mut self.stays {
-            stays.answered(tag, self.core.now, at);
+        if let Some(watch) = &mut self.core.watch {
+            watch.stays.answered(tag, self.core.now, at, &mut watch.events);
         }
         let mut responses = std::mem::take(&mut self.core.effects.responses);
         responses.push((at, BLANK));
@@ -316,11 +315,10 @@ impl<M: Mapping> Engine<M> {
         self.core.effects.responses = responses;
     }
 
-    /// How the units of a tag's command have been translated so far, and what it has waited for, if that is noted.
-    /// Valid until the next command with this tag arrives.
-    pub fn account(&self, tag: Tag) -> Account<'_> {
-        let stays = self.stays.as_ref().map_or(&[][..], |stays| stays.of(tag.0));
-        Account { translation: self.commands[usize::from(tag.0)].translation, stays }
+    /// How the units of a tag's command have been translated so far. Valid until the next command with this tag
+    /// arrives.
+    pub fn translation(&self, tag: Tag) -> Translation {
+        self.commands[usize::from(tag.0)].translation
     }
 
     /// True if nothing is in flight and nothing waits.

@@ -9,7 +9,6 @@ use super::recover::state::Recovery;
 use super::waiting::{FailedRow, Flushing, Loads, Lookups, MetaGc, Pack, WaitingRead};
 use crate::config::EngineConfig;
 use crate::core::Core;
-use crate::engine::stay::Stays;
 use crate::seat::Mapping;
 use crate::space::gc::Gc;
 use crate::write_path::WritePath;
@@ -94,8 +93,6 @@ pub struct Engine<M: Mapping> {
     pub(super) recovery: Option<Box<Recovery>>,
     /// Rows whose program has failed.
     pub(super) failed_rows: VecDeque<FailedRow>,
-    /// What commands wait for; `None` if nobody wants to know.
-    pub(super) stays: Option<Box<Stays>>,
     /// Order of the oldest queued unit when the idle timer was set.
     pub(super) idle_mark: Option<u64>,
 }
@@ -147,7 +144,6 @@ impl<M: Mapping> Engine<M> {
             meta_gc: MetaGc::default(),
             recovery: None,
             failed_rows: VecDeque::new(),
-            stays: None,
             idle_mark: None,
             core,
         }

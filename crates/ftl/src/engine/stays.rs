@@ -1,4 +1,4 @@
-//! Which stay each command is in, as the queues and jobs of the firmware tell: see [`crate::stays`].
+//! Which stay each command is in, as the queues and jobs of the firmware tell: see [`crate::report::stay`].
 
 use std::collections::VecDeque;
 
@@ -7,61 +7,71 @@ use ufs::Op;
 use super::state::Engine;
 use super::waiting::Waiter;
 use crate::core::Job;
-use crate::engine::stay::{Front, Stay, Stays};
+use crate::report::stay::{Front, Stay, Stays};
+use crate::report::watch::{Event, Watch, Work};
 use crate::seat::Mapping;
 
 impl<M: Mapping> Engine<M> {
-    /// Notes from now on what commands wait for.
-    pub fn note_stays(&mut self) {
-        self.core.nand.note_waits();
-        let mut stays = Box::new(Stays::new());
+    /// Notes from now on what happens, or no more.
+    pub fn watch(&mut self, wanted: bool) {
+        self.core.nand.watch(wanted);
+        let mut stays = Stays::new();
         let waiters = self.loads.active.iter().flat_map(|load| &load.waiters);
         waiters.filter_map(Waiter::tag).for_each(|tag| stays.load_begun(tag));
-        self.stays = Some(stays);
+        for tag in self.under_way() {
+            stays.set(tag, self.stay_of(tag, &stays));
+        }
+        self.core.watch = wanted.then(|| Box::new(Watch { events: Vec::new(), stays, flush_began: self.core.now }));
+    }
+
+    /// Tags of the commands under way.
+    fn under_way(&self) -> impl Iterator<Item = u8> {
+        (0..=u8::MAX).zip(&self.commands).filter(|(_, command)| command.active).map(|(tag, _)| tag)
     }
 
     /// A command may wait for something else from now on.
     #[inline(always)]
     pub(super) fn moved(&mut self, tag: u8) {
-        if let Some(stays) = &mut self.stays {
-            stays.moved(tag);
+        if let Some(watch) = &mut self.core.watch {
+            watch.stays.moved(tag);
         }
     }
 
     /// Commands that wait for a map unit move when it has been read.
     pub(super) fn waiter_moved(&mut self, waiter: &Waiter<M::Awaited>) {
-        if let Some(stays) = &mut self.stays {
-            waiter.tag().into_iter().for_each(|tag| stays.load_done(tag));
-            waiter.tag().or(self.ordered.front().copied()).into_iter().for_each(|tag| stays.moved(tag));
+        if let Some(watch) = &mut self.core.watch {
+            waiter.tag().into_iter().for_each(|tag| watch.stays.load_done(tag));
+            waiter.tag().or(self.ordered.front().copied()).into_iter().for_each(|tag| watch.stays.moved(tag));
         }
     }
 
     /// An operation of the flash ends in the present event.
     #[inline(never)]
     pub(super) fn note_operation(&mut self) {
-        if let (Some(stays), Some(wait)) = (&mut self.stays, self.core.nand.last_wait()) {
-            stays.operation = Some(*wait);
+        if let (Some(watch), Some(wait)) = (&mut self.core.watch, self.core.nand.last_wait()) {
+            watch.stays.operation = Some(*wait);
         }
     }
 
     /// Notes what commands wait for until the next event.
     #[inline(never)]
     pub(super) fn update_stays(&mut self) {
-        let Some(mut stays) = self.stays.take() else { return };
-        self.note_moved(&mut stays);
+        let Some(mut watch) = self.core.watch.take() else { return };
+        let Watch { stays, events, .. } = &mut *watch;
+        self.note_moved(stays, events);
         // What follows is not the work of the operation.
         stays.operation = None;
         if !self.incoming.is_empty() || !self.ordered.is_empty() {
-            self.note_front(&mut stays);
+            self.note_front(stays, events);
         }
-        debug_assert!(self.stays_hold(&stays), "a command has moved, and nobody has said so");
-        self.stays = Some(stays);
+        debug_assert!(self.stays_hold(stays), "a command has moved, and nobody has said so");
+        self.core.watch = Some(watch);
     }
 
     /// Commands wait for the front end: notes what has become of it.
     #[inline(never)]
-    fn note_front(&self, stays: &mut Stays) {
-        let (job, next) = (self.core.job, self.ordered.front().copied());
+    fn note_front(&self, stays: &mut Stays, events: &mut Vec<Event>) {
+        let (job, next) = (self.core.job.map(Work::from), self.ordered.front().copied());
         let front = Front { job, next, loads: next.is_some() && self.lookups.write_loading };
         if stays.front == front {
             return;
@@ -72,21 +82,20 @@ impl<M: Mapping> Engine<M> {
         } else {
             stays.moved.extend([before.next, front.next].into_iter().flatten());
         }
-        self.note_moved(stays);
+        self.note_moved(stays, events);
     }
 
     #[inline]
-    fn note_moved(&self, stays: &mut Stays) {
+    fn note_moved(&self, stays: &mut Stays, events: &mut Vec<Event>) {
         while let Some(tag) = stays.moved.pop() {
             if self.commands[usize::from(tag)].active {
-                stays.note(tag, self.stay_of(tag, stays), self.core.now);
+                stays.note(tag, self.stay_of(tag, stays), self.core.now, events);
             }
         }
     }
 
     fn stays_hold(&self, stays: &Stays) -> bool {
-        let under_way = (0..=u8::MAX).zip(&self.commands).filter(|(_, command)| command.active);
-        under_way.into_iter().all(|(tag, _)| stays.now(tag) == self.stay_of(tag, stays))
+        self.under_way().all(|tag| stays.now(tag) == self.stay_of(tag, stays))
     }
 
     /// What a command waits for. Each kind of command can be in some of the queues only.

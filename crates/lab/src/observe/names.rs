@@ -5,9 +5,8 @@ use nand::Cause;
 use ufs::PowerState;
 
 /// What a piece of work is called.
-pub(super) fn work_name(work: &Work) -> &'static str {
+pub(super) fn work_name(work: Work) -> &'static str {
     match work {
-        Work::Flash(_, op, _) => cause_name(op.cause),
         Work::Command(op) => op.name(),
         Work::Seals => "seals",
         Work::MapFlush | Work::FlushBeside => "map flush",
@@ -17,7 +16,8 @@ pub(super) fn work_name(work: &Work) -> &'static str {
     }
 }
 
-fn cause_name(cause: Cause) -> &'static str {
+/// What a flash operation is called.
+pub(super) fn cause_name(cause: Cause) -> &'static str {
     match cause {
         Cause::HostRead => "host read",
         Cause::HostWrite => "host write",

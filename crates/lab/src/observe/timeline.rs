@@ -11,21 +11,22 @@ use std::ops::Range;
 use std::path::Path;
 
 use files::{Append, FileError, Files, Real};
-use ftl::{Activity, Origin, Work};
+use ftl::{Event, Origin, Work};
 use nand::Resource;
 use ufs::PowerSpan;
 use units::{Nanos, SimTime};
 use workload::report::phone::PhoneReport;
 use workload::{Issued, Ticket, WorkOp};
 
-use super::names::{NAMES, power_name, work_name};
+use super::Scene;
+use super::names::{NAMES, cause_name, power_name, work_name};
 use super::trace_file::{Name, Slice, Told, TraceFile};
 use super::tracks::{COUNTERS, Track, Values, values};
 use super::window::Window;
 use crate::error::LabError;
 use crate::options::Spec;
-use crate::requests::{Requests, Slot};
-use crate::stack::{Message, Stack};
+use crate::requests::Slot;
+use crate::stack::{Seen, Stack};
 
 /// What is wanted of a timeline, and where it goes.
 pub struct TimelineTo {
@@ -92,17 +93,14 @@ pub(super) struct Timeline {
     /// Rows of requests that the file has.
     rows: usize,
     entered: u64,
-    activities: Vec<Activity>,
-    messages: Vec<Message>,
 }
 
 impl Timeline {
     /// An empty timeline of a workload that begins now.
-    pub fn new(to: TimelineTo, stack: &mut Stack) -> Timeline {
+    pub fn new(to: TimelineTo, stack: &Stack) -> Timeline {
         let start = stack.now();
         let window = to.window.from(start);
         let open = window.start <= start;
-        stack.note_traffic(open);
         let mut file = TraceFile::new(to.out, &to.name, NAMES.to_vec());
         let geometry = stack.device.geometry();
         let fixed = [Track::Host, Track::Link, Track::Firmware, Track::Flash, Track::Down, Track::Up, Track::Thread];
@@ -125,14 +123,7 @@ impl Timeline {
             requests: Vec::new(),
             rows: 0,
             entered: 0,
-            activities: Vec::new(),
-            messages: Vec::new(),
         }
-    }
-
-    /// True if nothing more is noted.
-    pub fn has_ended(&self) -> bool {
-        self.ended.is_some()
     }
 
     /// Why the file can not be written.
@@ -142,6 +133,9 @@ impl Timeline {
 
     /// The workload hands in a request now.
     pub fn entered(&mut self, issued: &Issued, now: SimTime) {
+        if self.ended.is_some() {
+            return;
+        }
         let place = issued.ticket.index();
         if self.requests.len() <= place {
             self.requests.resize(place + 1, None);
@@ -176,51 +170,53 @@ impl Timeline {
     }
 
     /// Everything of the event before the one at `next` is done.
-    pub fn look(&mut self, stack: &mut Stack, requests: &mut Requests, next: SimTime, processes: &[String]) {
+    pub fn look(&mut self, seen: &[Seen], scene: &mut Scene<'_>, next: SimTime) {
         if self.ended.is_some() {
             return;
         }
+        let now = scene.stack.now();
         if self.open {
-            self.drain(stack);
-            self.count(stack, requests, stack.now());
+            self.add(seen, scene.stack);
+            self.count(scene, now);
         } else if next >= self.window.start {
             self.open = true;
-            stack.note_traffic(true);
-            self.count(stack, requests, self.window.start.max(stack.now()));
+            self.count(scene, self.window.start.max(now));
         }
         self.full = self.file.events() >= self.most;
         if self.full {
-            self.end(stack, requests, stack.now(), processes);
+            self.end(scene, now);
         } else if next >= self.window.end {
-            self.end(stack, requests, self.window.end, processes);
+            self.end(scene, self.window.end);
         }
     }
 
+    /// True while it takes in what is done.
+    pub fn is_open(&self) -> bool {
+        self.open && self.ended.is_none()
+    }
+
     /// Ends the timeline at `at`, before the next event.
-    pub fn end(&mut self, stack: &mut Stack, requests: &mut Requests, at: SimTime, processes: &[String]) {
+    pub fn end(&mut self, scene: &mut Scene<'_>, at: SimTime) {
         if self.ended.is_some() {
             return;
         }
         self.window.end = self.window.end.min(at);
         if self.open {
-            self.drain(stack);
-            for activity in stack.device.activity_under_way(at) {
-                self.activity(&Activity { ended: LATER, ..activity }, stack);
-            }
-            let spans = stack.open_power_spans(at);
+            let under_way: Vec<_> = scene.stack.device.under_way(LATER).into_iter().map(Seen::Device).collect();
+            self.add(&under_way, scene.stack);
+            let spans = scene.stack.open_power_spans(at);
             for (place, &span) in (1..).zip(&spans) {
                 self.power(if place == spans.len() { PowerSpan { ended: LATER, ..span } } else { span });
             }
             for (place, entered) in std::mem::take(&mut self.requests).into_iter().enumerate() {
                 let ticket = Ticket(place as u32);
                 if let Some(entered) = entered {
-                    self.request(ticket, entered, requests.get(ticket), None, processes);
+                    self.request(ticket, entered, scene.requests.get(ticket), None, scene.processes);
                 }
             }
             // So that the timeline lasts until here.
             self.counters = None;
-            self.count(stack, requests, at);
-            stack.note_traffic(false);
+            self.count(scene, at);
         }
         self.ended = Some(at.max(self.window.start));
     }
@@ -273,46 +269,56 @@ impl Timeline {
         Ok(notice)
     }
 
-    /// What has been noted since the last look.
-    fn drain(&mut self, stack: &mut Stack) {
-        let mut activities = std::mem::take(&mut self.activities);
-        stack.device.take_activity(&mut activities);
-        activities.drain(..).for_each(|activity| self.activity(&activity, stack));
-        self.activities = activities;
-        let mut messages = std::mem::take(&mut self.messages);
-        stack.take_messages(&mut messages);
-        for Message { up, op, began, ended } in messages.drain(..) {
-            let track = if up { Track::Up } else { Track::Down };
-            self.slice(began..ended, Slice::of(track, Name::Known(op)));
+    /// What has been done since the last look: by the device, on the link, in power states.
+    pub fn add(&mut self, seen: &[Seen], stack: &Stack) {
+        for (place, one) in seen.iter().enumerate() {
+            let Seen::Device(event) = one else { continue };
+            let later = seen[place + 1..].iter().map_while(|one| match one {
+                Seen::Device(Event::For(origin)) => Some(*origin),
+                _ => None,
+            });
+            self.device(event, later, stack);
         }
-        self.messages = messages;
-        stack.take_power_spans().into_iter().for_each(|span| self.power(span));
+        for one in seen {
+            if let &Seen::Message { up, op, began, ended } = one {
+                let track = if up { Track::Up } else { Track::Down };
+                self.slice(began..ended, Slice::of(track, Name::Known(op)));
+            }
+        }
+        for one in seen {
+            if let &Seen::Power(span) = one {
+                self.power(span);
+            }
+        }
     }
 
     fn power(&mut self, span: PowerSpan) {
         self.slice(span.began..span.ended, Slice::of(Track::State, Name::Known(power_name(span.state))));
     }
 
-    fn activity(&mut self, activity: &Activity, stack: &Stack) {
-        let &Activity { ref work, began, ended } = activity;
-        let name = Name::Known(work_name(work));
-        match work {
-            Work::Flash(Resource::Channel(channel), ..) => {
-                self.slice(began..ended, Slice::of(Track::Channel(u32::from(*channel)), name));
+    fn device(&mut self, event: &Event, origins: impl Iterator<Item = Origin>, stack: &Stack) {
+        match *event {
+            Event::Flash(nand::Usage { resource: Resource::Channel(channel), op, began, ended }) => {
+                let name = Name::Known(cause_name(op.cause));
+                self.slice(began..ended, Slice::of(Track::Channel(channel.into()), name));
             }
-            Work::Flash(Resource::Die(die), op, origins) => {
-                let flows: Vec<u64> = origins.iter().filter_map(|origin| self.flow(*origin, stack)).collect();
-                let track = Track::Die(u32::from(*die));
+            Event::Flash(nand::Usage { resource: Resource::Die(die), op, began, ended }) => {
+                let flows: Vec<u64> = origins.filter_map(|origin| self.flow(origin, stack)).collect();
                 let told = [Told::Number("units", op.work.units().into())];
-                self.slice(began..ended, Slice { flows: &flows, told: &told, ..Slice::of(track, name) });
+                let slice = Slice::of(Track::Die(die.into()), Name::Known(cause_name(op.cause)));
+                self.slice(began..ended, Slice { flows: &flows, told: &told, ..slice });
             }
-            // Seals may cost nothing.
-            Work::Command(_) | Work::Seals if began == ended => {}
-            Work::Command(_) | Work::Seals => self.slice(began..ended, Slice::of(Track::Thread, name)),
-            Work::FlushBeside => self.slice(began..ended, Slice::of(Track::Beside, name)),
-            Work::MapFlush | Work::Gc | Work::MetaGc | Work::Recovery => {
-                self.slice(began..ended, Slice::of(Track::Jobs, name));
+            Event::Firmware { work, began, ended } => {
+                let track = match work {
+                    // Seals may cost nothing.
+                    Work::Command(_) | Work::Seals if began == ended => return,
+                    Work::Command(_) | Work::Seals => Track::Thread,
+                    Work::FlushBeside => Track::Beside,
+                    Work::MapFlush | Work::Gc | Work::MetaGc | Work::Recovery => Track::Jobs,
+                };
+                self.slice(began..ended, Slice::of(track, Name::Known(work_name(work))));
             }
+            Event::For(_) | Event::Stayed { .. } => {}
         }
     }
 
@@ -340,9 +346,10 @@ impl Timeline {
     }
 
     /// Adds the counters that have changed.
-    fn count(&mut self, stack: &Stack, requests: &Requests, now: SimTime) {
+    fn count(&mut self, scene: &Scene<'_>, now: SimTime) {
+        let stack = &scene.stack;
         let host = [
-            u64::from(requests.outstanding()),
+            u64::from(scene.requests.outstanding()),
             u64::from(stack.driver.commands_in_flight()),
             stack.driver.memory_bytes(),
         ];

@@ -461,7 +461,7 @@ fn a_preset_brings_its_parameters_unless_the_profile_or_the_run_names_them() {
     assert_eq!(flushes("ufs-tuned", &["scheme.*.flush_order=log"]), ("pipelined", "log", 1024));
 }
 
-/// docs/data/flush-search.json is what scripts/search_flush.py has tried in this profile.
+/// papers/hp-ufs/flush-search.json is what `make flush-search` has tried in this profile.
 #[test]
 fn tuned_presets_are_what_the_search_has_found() {
     let own = |scheme: &str, set: &[String]| {
@@ -472,7 +472,7 @@ fn tuned_presets_are_what_the_search_has_found() {
             Profile::load("hp-ufs", &set).unwrap().for_parts(parts).values.mappings.get::<schemes::SegmentLog>()
         )
     };
-    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/data/flush-search.json");
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers/hp-ufs/flush-search.json");
     let search: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(kept).unwrap()).unwrap();
     for scheme in ["ufs", "hpb"] {
         let best = search["schemes"][scheme]["best"]["settings"].as_object().unwrap();

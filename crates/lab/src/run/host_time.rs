@@ -52,7 +52,7 @@ impl System {
         while let Some(step) = self.block.as_mut().and_then(|block| block.next(now)) {
             match step {
                 Step::Comes(id) => self.requests.come_late(Ticket(id), now),
-                Step::ToDriver(id) => self.submit(Ticket(id)),
+                Step::ToDriver(id) => self.submit(Ticket(id), source),
                 Step::Ends(id) => self.finish(Ticket(id), source),
             }
         }

@@ -22,9 +22,9 @@ impl System {
     /// # Panics
     /// See [`System::run`].
     pub fn read_back(&mut self, watch: &mut Watch) -> Result<Verified, Stop> {
-        let (measure, log) = (std::mem::take(&mut self.measure), self.log.take());
+        let (measure, watchers) = (std::mem::take(&mut self.measure), self.watchers.take());
         let verified = self.read_all(watch);
-        (self.measure, self.log) = (measure, log);
+        (self.measure, self.watchers) = (measure, watchers);
         verified
     }
 

@@ -10,43 +10,7 @@
 //! - **warm-up**: a job whose section has the comment line `; ufsim: warmup` is run but not measured. fio itself
 //!   ignores the comment, so the same file runs there.
 //!
-//! # Where this differs from fio
-//! - `${NAME}` in a value is an error if the environment has no such variable; fio puts nothing in its place. What was
-//!   put there is told with the result. fio's `$pagesize`, `$mb_memory` and `$ncpus` are not known, nor is arithmetic.
-//! - `include FILE` and `read_iolog=FILE` are relative to the file in which they stand; fio looks in the working
-//!   directory first. As in fio, a file that is included has no sections.
-//! - There are no files, page cache or engine: requests go to the device, `iodepth` of them at once (one, if
-//!   `ioengine` names a synchronous engine; fio's default engine is one, here no `ioengine` means an asynchronous one).
-//! - `fsync` and `fdatasync` are one flush. It is issued after every so many writes, also after the last, once all
-//!   writes of the clone have completed, and the clone issues nothing else until it is done.
-//! - Several files (`nrfiles`, or names with colons in `filename`) are open all at once; `openfiles` is ignored. Of
-//!   `file_service_type`, `roundrobin`, `sequential` and `random` are there, each with `:N`.
-//! - `bs` takes ranges, as `bsrange` does. Sizes of a range are multiples of its smallest, drawn as in fio; one that
-//!   does not fit at the end of a region becomes the smallest.
-//! - `ramp_time`: requests issued before it has passed are not measured, whenever they complete; fio also counts those
-//!   that complete behind it. Limits and rates count from there in both. A run in which nothing was measured is an
-//!   error.
-//! - `rate_iops` counts requests of any size; fio counts the smallest block. Both make up for lateness, as fio does
-//!   with `rate_process=linear`.
-//! - `read_iolog` takes fio's logs of version 2 and 3, plain or packed, not blktrace: a trace is a workload of its own.
-//!   The log's files lie on the device like others, each as large as the log needs it, under the names that the log
-//!   gives. `iodepth`, `loops`, `runtime`, `time_based`, `startdelay`, `ramp_time`, `replay_no_stall` and what orders
-//!   jobs hold for it; options that would make requests do not. Every clone replays the whole log. A sync is a flush,
-//!   as below. Waits below 100 µs are kept, which fio drops; `loops` and `time_based` repeat the log, which fio reads
-//!   once.
-//! - The random map is a keyed permutation of the starts of blocks, in steps of the smallest block size. With several
-//!   sizes, larger blocks may overlap others; fio cuts them short instead.
-//! - Random numbers come from xoshiro256++, not from fio's generators: distributions agree, sequences do not.
-//!   `randrepeat=1` repeats the sequence in every loop, and in every run with the same seed; `randrepeat=0` derives it
-//!   from the run's seed alone, anew in every loop. A run's seed of 1 leaves the file's seeds as they are; another one
-//!   moves them, `randseed` as well, so that a run can be repeated with other random numbers without editing the file.
-//! - `normal:d` is a normal distribution with `d` per cent standard deviation; fio's adds a uniform deviation to the
-//!   mean of twelve draws. Ranks of skewed distributions are scattered by a permutation instead of a hash.
-//! - `zoned` has whole percentages, the same for reads, writes and trims; none can be left out. A block may be taken
-//!   again, also without `norandommap`.
-//! - `write_barrier=N` makes every Nth write one with preflush and force unit access.
-//! - A job that would go on longer ends after 2^62 ns (146 years) of simulated time.
-//! - `stonewall` waits for every job above it, including those whose `startdelay` has not passed yet.
+//! docs/reference/workloads.md tells where this differs from fio.
 
 mod around;
 mod error;
@@ -67,6 +31,7 @@ mod worker;
 pub use around::{FileSystem, Nothing, Surroundings};
 pub use error::{ConfigError, Warning};
 pub use inline::{inline_job, is_inline_job, looks_like_job};
+pub use options::MODELLED;
 pub use source::FioSource;
 
 /// A parsed job file.

@@ -215,11 +215,71 @@ fn text(value: &str, allowed: value::Allowed) -> Parsed<Option<String>> {
     if value.is_empty() { Err(allowed) } else { Ok(Some(value.to_owned())) }
 }
 
+const SECOND: Nanos = Nanos(1_000_000_000);
+
+macro_rules! modelled {
+    ($self:ident, $value:ident; $($name:literal $(| $other:literal)* => $set:expr,)+) => {
+        /// The options that are modelled, each with its other names.
+        pub const MODELLED: &[&[&str]] = &[$(&[$name $(, $other)*]),+];
+
+        impl Options {
+            /// Sets an option that is modelled. Returns whether `key` is one.
+            fn set_modelled(&mut $self, key: &str, $value: &str) -> Parsed<bool> {
+                match key {
+                    $($name $(| $other)* => $set,)+
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            }
+        }
+    };
+}
+
+modelled! { self, value;
+    "rw" | "readwrite" => self.rw = value::rw(value)?,
+    "bs" | "blocksize" | "bsrange" | "blocksize_range" => self.bs = value::block_sizes(value)?,
+    "bssplit" => self.bssplit = Some(value::block_split(value)?),
+    "size" => self.size = Some(value::amount(value)?),
+    "io_size" | "io_limit" => self.io_size = Some(value::amount(value)?),
+    "filesize" => self.filesize = Some(value::bytes(value)?),
+    "offset" => self.offset = value::amount(value)?,
+    "offset_increment" => self.offset_increment = value::amount(value)?,
+    "number_ios" => self.number_ios = count(value)?,
+    "rwmixread" => self.rwmixread = value::integer(value, 0..=100, PERCENT)? as u32,
+    "rwmixwrite" => self.rwmixread = 100 - value::integer(value, 0..=100, PERCENT)? as u32,
+    "randrepeat" | "allrandrepeat" => self.randrepeat = value::switch(value)?,
+    "randseed" => self.randseed = Some(value::integer(value, 0..=u64::MAX, SEED)?),
+    "norandommap" => self.norandommap = value::switch(value)?,
+    "random_distribution" => self.distribution = value::distribution(value)?,
+    "fsync" => self.fsync = count(value)?,
+    "fdatasync" => self.fdatasync = count(value)?,
+    "end_fsync" => self.end_fsync = value::switch(value)?,
+    "write_barrier" => self.write_barrier = count(value)?,
+    "name" => self.name = text(value, NAME)?,
+    "filename" => self.filename = Some(value::file_names(value).ok_or(FILES)?),
+    "nrfiles" | "nr_files" => self.nrfiles = value::integer(value, 1..=1 << 20, NRFILES)? as u32,
+    "read_iolog" => self.read_iolog = text(value, LOG)?.map(PathBuf::from),
+    "replay_no_stall" => self.replay_no_stall = value::switch(value)?,
+    "iodepth" => self.iodepth = value::integer(value, 1..=65536, DEPTH)? as u32,
+    "numjobs" => self.numjobs = value::integer(value, 1..=65535, JOBS)? as u32,
+    "loops" => self.loops = value::integer(value, 1..=u64::from(u32::MAX), POSITIVE)?,
+    "runtime" | "timeout" => self.runtime = Some(value::duration(value, SECOND)?).filter(|&r| r != Nanos::ZERO),
+    "time_based" => self.time_based = value::switch(value)?,
+    "rate_iops" => self.rate_iops = value::rates(value)?,
+    "rate" => self.rate = value::bandwidths(value)?,
+    "ramp_time" => self.ramp_time = value::duration(value, SECOND)?,
+    "thinktime" => self.thinktime = value::duration(value, Nanos::from_micros(1))?,
+    "thinktime_blocks" => self.thinktime_blocks = value::integer(value, 1..=u64::from(u32::MAX), POSITIVE)?,
+    "stonewall" | "wait_for_previous" => self.stonewall = value::switch(value)?,
+    "new_group" => self.new_group = value::switch(value)?,
+    "startdelay" | "start_delay" => self.startdelay = value::duration(value, SECOND)?,
+    "group_reporting" => self.group_reporting = value::switch(value)?,
+}
+
 impl Options {
     /// Sets `key`. An error names the allowed values.
     pub(super) fn set(&mut self, key: &str, value: &str) -> Parsed<Outcome> {
-        let taken = self.set_place(key, value)? || self.set_pace(key, value)?;
-        if taken {
+        if self.set_modelled(key, value)? {
             return Ok(Outcome::Taken);
         }
         Ok(match key {
@@ -251,63 +311,6 @@ impl Options {
             }
             _ => Outcome::Unknown,
         })
-    }
-
-    /// Options that say what is requested, and where. Returns whether `key` is one.
-    fn set_place(&mut self, key: &str, value: &str) -> Parsed<bool> {
-        match key {
-            "rw" | "readwrite" => self.rw = value::rw(value)?,
-            "bs" | "blocksize" | "bsrange" | "blocksize_range" => self.bs = value::block_sizes(value)?,
-            "bssplit" => self.bssplit = Some(value::block_split(value)?),
-            "size" => self.size = Some(value::amount(value)?),
-            "io_size" | "io_limit" => self.io_size = Some(value::amount(value)?),
-            "filesize" => self.filesize = Some(value::bytes(value)?),
-            "offset" => self.offset = value::amount(value)?,
-            "offset_increment" => self.offset_increment = value::amount(value)?,
-            "number_ios" => self.number_ios = count(value)?,
-            "rwmixread" => self.rwmixread = value::integer(value, 0..=100, PERCENT)? as u32,
-            "rwmixwrite" => self.rwmixread = 100 - value::integer(value, 0..=100, PERCENT)? as u32,
-            "randrepeat" | "allrandrepeat" => self.randrepeat = value::switch(value)?,
-            "randseed" => self.randseed = Some(value::integer(value, 0..=u64::MAX, SEED)?),
-            "norandommap" => self.norandommap = value::switch(value)?,
-            "random_distribution" => self.distribution = value::distribution(value)?,
-            "fsync" => self.fsync = count(value)?,
-            "fdatasync" => self.fdatasync = count(value)?,
-            "end_fsync" => self.end_fsync = value::switch(value)?,
-            "write_barrier" => self.write_barrier = count(value)?,
-            "name" => self.name = text(value, NAME)?,
-            "filename" => self.filename = Some(value::file_names(value).ok_or(FILES)?),
-            "nrfiles" | "nr_files" => self.nrfiles = value::integer(value, 1..=1 << 20, NRFILES)? as u32,
-            "read_iolog" => self.read_iolog = text(value, LOG)?.map(PathBuf::from),
-            "replay_no_stall" => self.replay_no_stall = value::switch(value)?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// Options that say when, how often, and by how many. Returns whether `key` is one.
-    fn set_pace(&mut self, key: &str, value: &str) -> Parsed<bool> {
-        const SECOND: Nanos = Nanos(1_000_000_000);
-        match key {
-            "iodepth" => self.iodepth = value::integer(value, 1..=65536, DEPTH)? as u32,
-            "numjobs" => self.numjobs = value::integer(value, 1..=65535, JOBS)? as u32,
-            "loops" => self.loops = value::integer(value, 1..=u64::from(u32::MAX), POSITIVE)?,
-            "runtime" | "timeout" => {
-                self.runtime = Some(value::duration(value, SECOND)?).filter(|&r| r != Nanos::ZERO);
-            }
-            "time_based" => self.time_based = value::switch(value)?,
-            "rate_iops" => self.rate_iops = value::rates(value)?,
-            "rate" => self.rate = value::bandwidths(value)?,
-            "ramp_time" => self.ramp_time = value::duration(value, SECOND)?,
-            "thinktime" => self.thinktime = value::duration(value, Nanos::from_micros(1))?,
-            "thinktime_blocks" => self.thinktime_blocks = value::integer(value, 1..=u64::from(u32::MAX), POSITIVE)?,
-            "stonewall" | "wait_for_previous" => self.stonewall = value::switch(value)?,
-            "new_group" => self.new_group = value::switch(value)?,
-            "startdelay" | "start_delay" => self.startdelay = value::duration(value, SECOND)?,
-            "group_reporting" => self.group_reporting = value::switch(value)?,
-            _ => return Ok(false),
-        }
-        Ok(true)
     }
 
     fn set_engine(&mut self, value: &str) -> Outcome {

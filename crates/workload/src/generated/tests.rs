@@ -18,14 +18,14 @@ type Bundled = (&'static str, &'static str, Option<(u64, u64)>);
 
 /// The workloads of HP-UFS Table III that come with the program. The paper says nothing of the last two's volumes.
 const BUNDLED: [Bundled; 8] = [
-    ("clash-royale", include_str!("../../../../jobs/hp-ufs-f9-clash-royale.toml"), Some((7, 90))),
-    ("instagram", include_str!("../../../../jobs/hp-ufs-f9-instagram.toml"), Some((3, 236))),
-    ("maps", include_str!("../../../../jobs/hp-ufs-f9-maps.toml"), Some((27, 93))),
-    ("youtube", include_str!("../../../../jobs/hp-ufs-f9-youtube.toml"), Some((5, 111))),
-    ("camera-video", include_str!("../../../../jobs/hp-ufs-f9-camera-video.toml"), Some((13, 1729))),
-    ("play-video", include_str!("../../../../jobs/hp-ufs-f9-play-video.toml"), Some((1782, 17))),
-    ("app-install", include_str!("../../../../jobs/hp-ufs-f9-app-install.toml"), None),
-    ("app-update", include_str!("../../../../jobs/hp-ufs-f9-app-update.toml"), None),
+    ("clash-royale", include_str!("../../../../papers/hp-ufs/jobs/f9-clash-royale.toml"), Some((7, 90))),
+    ("instagram", include_str!("../../../../papers/hp-ufs/jobs/f9-instagram.toml"), Some((3, 236))),
+    ("maps", include_str!("../../../../papers/hp-ufs/jobs/f9-maps.toml"), Some((27, 93))),
+    ("youtube", include_str!("../../../../papers/hp-ufs/jobs/f9-youtube.toml"), Some((5, 111))),
+    ("camera-video", include_str!("../../../../papers/hp-ufs/jobs/f9-camera-video.toml"), Some((13, 1729))),
+    ("play-video", include_str!("../../../../papers/hp-ufs/jobs/f9-play-video.toml"), Some((1782, 17))),
+    ("app-install", include_str!("../../../../papers/hp-ufs/jobs/f9-app-install.toml"), None),
+    ("app-update", include_str!("../../../../papers/hp-ufs/jobs/f9-app-update.toml"), None),
 ];
 
 /// Units that requests touch.

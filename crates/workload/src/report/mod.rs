@@ -5,7 +5,7 @@ pub mod phone;
 
 use units::Nanos;
 
-use self::phone::{PhoneReport, ReadLog};
+use self::phone::{LoggedRead, PhoneReport};
 
 /// What a source reports after its end. Empty for a source of mere requests.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -15,7 +15,7 @@ pub struct Report {
     /// Of a phone: what happened on it.
     pub phone: Option<PhoneReport>,
     /// Of a phone that was asked to keep them: all reads.
-    pub reads: Option<ReadLog>,
+    pub reads: Option<Vec<LoggedRead>>,
 }
 
 /// Operations of one kind of a program above the block layer, such as a database's inserts.

@@ -1,12 +1,15 @@
 //! What a phone reports of its run. Times are simulated, from the start of the scenario, and end with their unit.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::Lpa;
 
-use crate::report::columns::{Column, column};
+use crate::column;
+use crate::report::columns::{Declared, Word};
 use crate::request::ReadOutcome;
 
 /// Reads by where their mapping came from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Reads {
     /// All.
     pub reads: u64,
@@ -31,7 +34,7 @@ impl Reads {
 }
 
 /// One use of an app by the user: from its launch to the next app's.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Use {
     /// The app's name.
     pub app: String,
@@ -70,7 +73,7 @@ pub struct Use {
 }
 
 /// The killer has chosen a victim.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Kill {
     /// When.
     pub at_ns: u64,
@@ -89,7 +92,7 @@ pub struct Kill {
 }
 
 /// A kill on the phone whose recording is repeated.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedKill {
     /// When: as long after the first launch as it was recorded.
     pub at_ns: u64,
@@ -100,7 +103,7 @@ pub struct RecordedKill {
 }
 
 /// The phone at one moment.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
     /// When.
     pub at_ns: u64,
@@ -122,45 +125,42 @@ pub struct Sample {
     pub alive: u32,
 }
 
-/// All reads in columns, one row for each, in the order of completion.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct ReadLog {
+/// A read that has completed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LoggedRead {
     /// When it was issued.
-    pub at_ns: Vec<u64>,
+    pub at_ns: u64,
     /// Until it completed.
-    pub latency_ns: Vec<u64>,
-    /// First unit.
-    pub lpa: Vec<u32>,
-    /// Units.
-    pub units: Vec<u32>,
+    pub latency_ns: u64,
+    /// First unit and number of units.
+    pub extent: (Lpa, u32),
     /// Number of the use during which it was issued, from 0.
-    pub r#use: Vec<u32>,
+    pub r#use: u32,
     /// Place of the app in [`PhoneReport::apps`].
-    pub app: Vec<u16>,
-    /// 0 launch, 1 loading, 2 run, 3 background.
-    pub phase: Vec<u8>,
-    /// 0 host, 1 SRAM, 2 map read.
-    pub outcome: Vec<u8>,
+    pub app: u16,
+    /// Place of its phase in [`PHASES`].
+    pub phase: u16,
+    /// Where its mapping came from.
+    pub outcome: ReadOutcome,
 }
 
-impl ReadLog {
-    /// All columns.
-    pub fn columns(&self) -> Vec<Column> {
-        vec![
-            column("at_ns", self.at_ns.iter().copied()),
-            column("latency_ns", self.latency_ns.iter().copied()),
-            column("lpa", self.lpa.iter().copied()),
-            column("units", self.units.iter().copied()),
-            column("use", self.r#use.iter().copied()),
-            column("app", self.app.iter().copied()),
-            column("phase", self.phase.iter().copied()),
-            column("outcome", self.outcome.iter().copied()),
-        ]
-    }
-}
+/// Phases of an app's use.
+pub const PHASES: [&str; 4] = ["launch", "loading", "run", "background"];
+
+/// The columns of a log of reads, in the order of completion.
+pub const READS: &[Declared<LoggedRead>] = &[
+    column!("at_ns": u64, "ns", "when it was issued", |read| read.at_ns),
+    column!("latency_ns": u64, "ns", "until it completed", |read| read.latency_ns),
+    column!("lpa": u32, "4 KiB", "first unit", |read| read.extent.0.0),
+    column!("units": u32, "4 KiB", "length", |read| read.extent.1),
+    column!("use": u32, "", "number of the use during which it was issued, from 0", |read| read.r#use),
+    column!("app": Word, "", "the app that read", |read| Word(Some(read.app))),
+    column!("phase": Word in PHASES, "", "what the app was doing", |read| Word(Some(read.phase))),
+    column!("outcome": Word in ReadOutcome::NAMES, "", "where its mapping came from", |read| read.outcome.into()),
+];
 
 /// What happened on the phone.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PhoneReport {
     /// Names of the apps: the user's, then services.
     pub apps: Vec<String>,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use units::{Nanos, SimTime};
 
@@ -112,7 +113,7 @@ pub struct TraceReport {
 }
 
 /// How a trace was folded.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Folded {
     /// Size of a range.
     pub granule_mib: u64,

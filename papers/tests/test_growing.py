@@ -1,0 +1,102 @@
+"""How many sequences claims of chance are given: until an interval decides, or up to a bound."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from ufsim import RunStore
+from ufsim_papers import book as making
+from ufsim_papers.claims import Measured
+from ufsim_papers.figure import Figure, Point, Setting
+from ufsim_papers.growing import doubled, settled
+from ufsim_papers.hpbvalve import kills
+from ufsim_papers.hpbvalve.runs import APPS
+from ufsim_papers.intervals import Interval
+from ufsim_papers.measuring import Means
+from ufsim_papers.measuring import measured as measured_now
+from ufsim_papers.registry import select
+
+# In the claims its band is 45 to 95.
+KILLS = "hpbvalve.f16.kills"
+
+
+def part(low: float, high: float, value: float | bool | None = None) -> Measured:
+    return Measured(KILLS, (low + high) / 2 if value is None else value, interval=Interval(low, high, 95.0))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "by_band"),
+    [(50, 60, True), (10, 40, True), (96, 99, True), (40, 50, False), (90, 99, False), (10, 99, False)],
+)
+def test_an_interval_across_the_border_of_its_band_decides_nothing(low: float, high: float, by_band: bool) -> None:
+    assert settled([part(low, high)], by_band=[KILLS]) == by_band
+    assert settled([part(low, high)]), "where the claim asks for an interval alone, any will do"
+
+
+def test_what_has_no_value_or_no_interval_asks_for_more() -> None:
+    assert not settled([Measured(KILLS, None)])
+    assert not settled([Measured(KILLS, 70.0)])
+    assert not settled([part(50, 60), Measured(KILLS, 70.0)]), "all parts have to be settled"
+    assert settled([Measured(KILLS, True)]), "what holds or does not has no probability"
+    assert not settled([Measured(KILLS, 10.0, band=(0, 20), interval=Interval(5, 25, 95.0))], by_band=[KILLS])
+
+
+def test_the_number_doubles_up_to_the_bound() -> None:
+    assert [doubled(count, 80) for count in (20, 40, 60, 80)] == [range(20, 40), range(40, 80), range(60, 80), range(0)]
+
+
+def drawn(wanted: int, most: int, store: RunStore | None = None) -> tuple[list[int], list[int]]:
+    """A figure that asks for `wanted` samples and may have `most`: those that it got, and those that were measured."""
+    measured: list[int] = []
+
+    def sample(number: int) -> Point:
+        def measure() -> dict[str, int]:
+            measured.append(number)
+            return {"value": number}
+
+        return Point({"number": number}, measure, inputs={"number": number})
+
+    def further(setting: Setting, frame: pd.DataFrame) -> list[Point]:
+        enough = len(frame) >= wanted
+        return [] if enough else [sample(setting.seed + at) for at in doubled(len(frame), most)]
+
+    figure = Figure(
+        id="test/growing",
+        title="",
+        caption="",
+        paper_shows="",
+        runs=lambda setting: [sample(setting.seed + at) for at in range(2)],
+        draw=lambda frame: None,  # type: ignore[arg-type, return-value]
+        further=further,
+    )
+    setting, means = Setting(seed=5), Means(jobs=1, store=store)
+    plans = [making.planned(figure, setting)]
+    rows = measured_now(plans[0].points[5], means)
+    (plan,) = making.grown(plans, rows, setting, means)
+    return [int(point.labels["number"]) for point in plan.points[5]], measured
+
+
+def test_a_figure_gets_samples_until_it_asks_for_no_more(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    assert drawn(6, 100, store) == ([5, 6, 7, 8, 9, 10, 11, 12],) * 2
+    assert drawn(6, 100, store) == ([5, 6, 7, 8, 9, 10, 11, 12], []), (
+        "an interrupted reproduction goes on from its store"
+    )
+    assert drawn(6, 100)[0] == [5, 6, 7, 8, 9, 10, 11, 12], "the same with every start"
+    assert drawn(1, 100)[0] == [5, 6]
+    assert drawn(1000, 5)[0] == [5, 6, 7, 8, 9], "no more than the bound"
+
+
+def test_figure_16_draws_up_to_its_bound_and_no_further() -> None:
+    (figure,) = select("hpbvalve/f16")
+    assert figure.further is not None
+    for count, more in ((20, range(27, 47)), (40, range(47, 67)), (60, range(0))):
+        rows = [(scheme, 7 + seed) for scheme in kills.SCHEMES for seed in range(count)]
+        uses = [{"app": app, "launch": 1, "reads": 100} for app in APPS]
+        frame = pd.DataFrame(rows, columns=["scheme", "seed"]).assign(
+            kills="[]", uses=pd.Series(uses).to_json(orient="records"), memory_mib=256, launch_ms=1.0
+        )
+        points = figure.further(Setting(seed=7), frame)
+        assert {point.labels["seed"] for point in points} == set(more), "without a kill no interval exists"
+        assert figure.further(Setting(seed=7, quick=True), frame) == []

@@ -1,0 +1,155 @@
+"""MSFTL's figures: how traces are joined, and what is made of the results."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from ufsim import trace_info
+from ufsim_papers.figure import Setting
+from ufsim_papers.msftl.phone import F2, F5, F6, FILLS, HEADER, PAUSE_NS, REPEATED, WITH_GC, join
+from ufsim_papers.msftl.writes import FTLS
+
+
+def trace(path: Path, *requests: tuple[int, str, int, int]) -> Path:
+    """A trace of (time, operation, sector, bytes)."""
+    lines = [f"{time},{operation},d,{sector},{size},,,app" for time, operation, sector, size in requests]
+    path.write_text("\n".join((HEADER, *lines)) + "\n")
+    return path
+
+
+def test_traces_are_joined_one_after_another_with_their_own_addresses(tmp_path: Path) -> None:
+    first = trace(tmp_path / "a.csv", (500, "write", 80, 4096), (2_500, "read", 0, 8192))
+    second = trace(tmp_path / "b.csv", (9_000, "write", 4, 1024), (10_000, "write", 160, 4096))
+    out = tmp_path / "joined.csv"
+    join([(first, ()), (second, ("pages",))], out)
+    rows = [line.split(",") for line in out.read_text().splitlines()[1:]]
+    # Times begin at 0 in each trace; the second one's partial page is widened to whole ones by its cleaning rule.
+    assert [int(row[0]) for row in rows] == [0, 2_000, 2_000 + PAUSE_NS, 3_000 + PAUSE_NS]
+    assert [(row[1], int(row[3]), int(row[4])) for row in rows] == [
+        ("write", 80, 4096),
+        ("read", 0, 8192),
+        ("write", 0, 4096),
+        ("write", 160, 4096),
+    ]
+    info = trace_info(out)
+    assert (info["requests"], len(info["devices"])) == (4, 1)
+    assert {path.name for path in tmp_path.iterdir()} == {"a.csv", "b.csv", "joined.csv"}
+
+
+def results() -> pd.DataFrame:
+    """User data 100, GC copies 40 on the full drive. Base-DFTL has as many mappings as both, the others have fewer.
+    GC's time adds as much as Base-DFTL takes."""
+    share = dict(zip(FTLS, (1.0, 0.5, 0.25, 0.1), strict=True))
+    rows = []
+    for fill in (*FILLS, WITH_GC):
+        gc = 40 if fill in ("full", WITH_GC) else 0
+        slower = 1.0 if fill == WITH_GC else 0.0
+        for ftl in FTLS:
+            mappings = int(share[ftl] * (100 + gc))
+            rows.append(
+                {
+                    "filled": fill,
+                    "ftl": ftl,
+                    "within": [(1_000, 90), (2_000, 100)],
+                    "all_count": 100,
+                    "all_mean_ns": 1_000 * (share[ftl] + slower),
+                    "all_max_ns": 2e12 * (share[ftl] + slower),
+                    "all_p999_ns": 1_900,
+                    "nand_map_write_ns": 25,
+                    "nand_gc_write_ns": 50,
+                    "nand_valid_page_search_ns": 25,
+                    "device_host_units_written": 100,
+                    "device_data_units_programmed": 96,
+                    "device_padding_units": 4,
+                    "device_gc_units_programmed": gc,
+                    "device_free_superblocks": 8,
+                    "device_pmt_flush_units": mappings - 2,
+                    "device_pmt_moved_units": 1,
+                    "device_pmt_directory_units": 1,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def without_gc_time() -> pd.DataFrame:
+    """What Fig. 5 gets."""
+    frame = results()
+    return frame[frame["filled"] != WITH_GC]
+
+
+def test_reductions_follow_from_what_was_written() -> None:
+    frame = without_gc_time()
+    measured = {part.part.split(",")[0].split(";")[0]: part for part in F5.measure(frame)}
+    # User data and mappings: 200 against 110, and on the full drive 240 against 114, or 170 of the mini-page FTL.
+    assert measured["quarter"].value == pytest.approx(45.0) and measured["half"].value == pytest.approx(45.0)
+    total = next(part for part in F5.measure(frame) if part.part.startswith("full, user"))
+    assert total.value == pytest.approx((1 - 114 / 240) * 100)
+    # With GC 280 against 154.
+    assert f"{(1 - 154 / 280) * 100:.1f}%" in total.told
+    mini = F5.measure(frame)[-1]
+    assert (mini.claim, mini.value) == ("msftl.f5.phone-vs-mini", pytest.approx((1 - 114 / 170) * 100))
+    low, high = total.band or (0.0, 0.0)
+    assert low <= total.value <= high
+
+
+def test_a_fill_with_repetition_is_another_reading_beside_the_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("ufsim_papers.msftl.phone.phone_trace", lambda setting: tmp_path / "joined.csv")
+    runs = [run for run in F5.runs(Setting()) if run.labels["filled"] == REPEATED]
+    assert [run.labels["ftl"] for run in runs] == list(FTLS)
+    (age,) = {run.spec.age for run in runs}
+    # All blocks of 9 MiB but the 192 at which GC begins.
+    assert f"io_size={(15_040 - 192) * 9}m" in Path(str(age)).read_text()
+    assert "norandommap=1" in Path(str(age)).read_text()
+    first = without_gc_time()
+    again = first[first["filled"] == "full"].assign(filled=REPEATED, device_pmt_flush_units=[98, 38, 18, 8])
+    measured = F5.measure(pd.concat([first, again]))
+    of_first = [part for part in measured if part.reading == 0]
+    assert [part.value for part in of_first] == [part.value for part in F5.measure(first)]
+    # 200 and 140 of the two larger against 110.
+    (other,) = [part for part in measured if part.reading == 1]
+    assert (other.claim, other.value) == ("msftl.f5.phone-vs-mini", pytest.approx((1 - 110 / 140) * 100))
+    (total,) = [part for part in measured if part.part.startswith("full, user")]
+    assert f"filled with repetition {(1 - 110 / 200) * 100:.1f}%" in total.told
+    assert len(F5.draw(pd.concat([first, again])).axes) == 2
+
+
+def test_response_times_are_compared_on_the_full_drive() -> None:
+    average, average_without, worst, worst_without = F6.measure(results())
+    # 2000 against 1100 with the time of GC, which is the first reading.
+    assert average.value == pytest.approx(45.0) and worst.value == pytest.approx(45.0)
+    assert average_without.value == pytest.approx(90.0) and worst_without.value == pytest.approx(90.0)
+    assert [part.reading for part in (average, average_without, worst, worst_without)] == [0, 1, 0, 1]
+    assert f"mini-page FTL: quarter {50.0:.1f}" in average.told
+    assert "GC copies 0.40 times" in average.reason
+    assert "programs of these are 50%, its search 25%, and programs of mappings 25%" in average.reason
+    assert "the longest takes 200.00 s" in worst.reason
+
+
+def test_only_the_last_column_has_the_time_of_gc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("ufsim_papers.msftl.phone.phone_trace", lambda setting: tmp_path / "joined.csv")
+    runs = F6.runs(Setting())
+    assert [run.labels["filled"] for run in runs[:: len(FTLS)]] == [*FILLS, WITH_GC]
+    charged = [run.labels["filled"] for run in runs if "what_if.free" not in run.spec.settings]
+    assert charged == [WITH_GC] * len(FTLS)
+    assert {run.spec.age for run in runs if "full" in str(run.labels["filled"])} == {runs[-1].spec.age}
+
+
+def test_the_pictures_have_a_panel_for_each_fill() -> None:
+    assert len(F6.draw(results()).axes) == 8
+    full = results()[results()["filled"] == "full"]
+    assert len(F6.draw(full).axes) == 2 and len(F5.draw(full).axes) == 2
+
+
+def test_update_ratios_are_those_of_the_entries_written() -> None:
+    frame = pd.DataFrame(
+        {
+            "page_kib": [16, 8, 4],
+            "device_pmt_entries_changed": [5, 5, 5],
+            "device_pmt_entries_written": [100, 80, 50],
+        }
+    )
+    first, rising = F2.measure(frame)
+    assert first.value == pytest.approx(5.0) and rising.value is True

@@ -1,0 +1,182 @@
+"""Makes a book: runs what the figures need, each run once, and lets every figure draw and measure its share."""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import ufsim
+from ufsim import RunStore, StateCache, outputs
+from ufsim_papers.claims import Outcome, Place, Sample, load_claims, numbered, outcomes
+from ufsim_papers.figure import Drawn, Figure, Missing, Point, Run, Setting
+from ufsim_papers.measuring import Means, Progress, key, measured
+from ufsim_papers.registry import select
+
+# The columns of points, by their keys.
+Rows = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Book:
+    """Figures in the order of the registry, and what became of the claims."""
+
+    figures: list[Drawn]
+    setting: Setting
+
+    @cached_property
+    def outcomes(self) -> list[Outcome]:
+        """Every claim of the five papers."""
+        samples = [sample for drawn in self.figures for sample in drawn.samples]
+        return outcomes(samples, {place: why for drawn in self.figures for place, why in left_out(drawn).items()})
+
+    def outcomes_of(self, figure: Figure) -> list[Outcome]:
+        """The claims that a figure measures."""
+        return [outcome for outcome in self.outcomes if outcome.claim.id in figure.claims]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The scorecard for programs."""
+        missing = {drawn.figure.id: drawn.missing for drawn in self.figures if drawn.missing}
+        return {
+            "ufsim": ufsim.__version__,
+            "quick": self.setting.quick,
+            "seed": self.setting.seed,
+            "seeds": self.setting.seeds,
+            "missing": missing,
+            "claims": [outcome.to_dict() for outcome in self.outcomes],
+            "tables": {
+                drawn.figure.id: drawn.table.to_dict("index") for drawn in self.figures if drawn.table is not None
+            },
+        }
+
+    def to_json(self) -> str:
+        """The scorecard as JSON."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def write(self, directory: Path) -> Path:
+        """Writes the scorecard, the report, and data and drawing of each figure; returns the report's path.
+
+        Raises `ufsim.outputs.Unwritten` if some of them cannot be written, after the others.
+        """
+        from ufsim_papers.report import report_html
+
+        report = outputs.ready(directory) / "report.html"
+        steps: list[outputs.Step] = [
+            (directory / "scorecard.json", outputs.text(self.to_json() + "\n")),
+            (report, outputs.text(report_html(self))),
+        ]
+        for drawn in self.figures:
+            if drawn.frame is None or drawn.drawing is None:
+                continue
+            stem = directory / drawn.figure.id.replace("/", "-")
+            steps.append((stem.with_suffix(".parquet"), outputs.parquet(drawn.frame)))
+            steps.append((stem.with_suffix(".png"), outputs.picture(drawn.drawing, dpi=130)))
+        failures = outputs.write(steps)
+        if failures:
+            raise outputs.Unwritten(failures)
+        return report
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run for a figure: points for each seed, or why there are none."""
+
+    figure: Figure
+    points: dict[int, Sequence[Run | Point]]
+    missing: str = ""
+
+
+def reproduce(
+    wish: str | None = None,
+    setting: Setting | None = None,
+    *,
+    jobs: int | None = None,
+    cache: StateCache | None = None,
+    store: RunStore | None = None,
+    progress: Progress | None = None,
+) -> Book:
+    """Reproduces all figures, those of a paper ("hpb"), or one ("hpb/f6"), `jobs` runs at a time.
+
+    The book is the same for every number of jobs, and whether or not some results are in the `store` already. Figures
+    that need data which is not there say so and are left out.
+    """
+    setting = setting or Setting()
+    jobs = os.cpu_count() or 1 if jobs is None else jobs
+    for name, value, most in (("jobs", jobs, 1024), ("seeds", setting.seeds, 1000)):
+        if not 1 <= value <= most:
+            raise ufsim.ConfigError(f"{name} is {value}; allowed: 1 to {most}")
+    plans = [planned(figure, setting) for figure in select(wish)]
+    points = [point for plan in plans for own in plan.points.values() for point in own]
+    means = Means(jobs, cache, store, progress)
+    rows = measured(points, means)
+    plans = grown(plans, rows, setting, means)
+    return Book([_drawn(plan, rows) for plan in plans], setting)
+
+
+def planned(figure: Figure, setting: Setting) -> Plan:
+    """The points of a figure. Of seeds beyond the first only what its claims need, if chance changes them."""
+    try:
+        points = {setting.seed: figure.runs(setting)}
+        if figure.claims and figure.chance == "seed":
+            needed = figure.judged or figure.runs
+            others = range(setting.seed + 1, setting.seed + setting.seeds)
+            points |= {seed: needed(replace(setting, seed=seed)) for seed in others}
+    except Missing as missing:
+        return Plan(figure, {}, str(missing))
+    return Plan(figure, {seed: [_verified(point, setting) for point in own] for seed, own in points.items()})
+
+
+def left_out(drawn: Drawn) -> dict[Place, str]:
+    """Readings of a figure's claims that are not measured, each with the reason; none if its data is there."""
+    own = [claim for claim in load_claims() if claim.id in drawn.figure.claims]
+    return {(claim.id, at): drawn.missing for claim in own for at, _ in numbered(claim) if drawn.missing}
+
+
+def grown(plans: list[Plan], rows: Rows, setting: Setting, means: Means) -> list[Plan]:
+    """The plans with the points that turn out to be needed, as long as some do. Adds what they give to `rows`."""
+    while wanted := {plan.figure.id: more for plan in plans if (more := _further(plan, rows, setting))}:
+        rows |= measured([point for own in wanted.values() for point in own], means)
+        plans = [_with(plan, wanted.get(plan.figure.id, []), setting.seed) for plan in plans]
+    return plans
+
+
+def _further(plan: Plan, rows: Rows, setting: Setting) -> list[Run | Point]:
+    if plan.missing or plan.figure.further is None:
+        return []
+    frame = _frame(plan.points[setting.seed], rows)
+    return [_verified(point, setting) for point in plan.figure.further(setting, frame)]
+
+
+def _with(plan: Plan, more: Sequence[Run | Point], seed: int) -> Plan:
+    return replace(plan, points=plan.points | {seed: [*plan.points[seed], *more]}) if more else plan
+
+
+def _frame(points: Sequence[Run | Point], rows: Rows) -> pd.DataFrame:
+    """What points have given: a row for each, the labels first."""
+    return pd.DataFrame([{**point.labels, **rows[key(point)]} for point in points])
+
+
+def _drawn(plan: Plan, rows: Rows) -> Drawn:
+    figure = plan.figure
+    if plan.missing:
+        return Drawn(figure, plan.missing)
+    frames = {seed: _frame(own, rows) for seed, own in plan.points.items()}
+    samples = [
+        Sample(seed, value, figure.chance != "none")
+        for seed, frame in frames.items()
+        for value in figure.measure(frame)
+    ]
+    first = next(iter(plan.points))
+    frame, labels = frames[first], tuple(plan.points[first][0].labels)
+    return Drawn(figure, frame=frame, labels=labels, drawing=figure.draw(frame), samples=samples)
+
+
+def _verified(point: Run | Point, setting: Setting) -> Run | Point:
+    """A run that ends with a read-back, if the setting asks for it; other points see to it by themselves."""
+    if isinstance(point, Point) or not setting.verify:
+        return point
+    return replace(point, spec=replace(point.spec, verify=True))

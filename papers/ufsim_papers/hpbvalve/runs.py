@@ -1,0 +1,267 @@
+"""HPBvalve, "Integrated Host-SSD Mapping Table Management for Improving User Experience of Smartphones" (FAST 2023):
+the runs that its figures share, and what they have in common.
+
+Every figure comes from the same scenario, nine apps in an order of chance, on the same device. A run is a scheme and a
+size of HPB; its uses, kills and samples over time stand as JSON in its row.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from ufsim import Study, phone
+from ufsim.plots import scheme_colours
+from ufsim_papers import draw
+from ufsim_papers.claims import Measured
+from ufsim_papers.figure import Point, Setting
+from ufsim_papers.folders import job
+from ufsim_papers.intervals import jackknife
+
+PROFILE = "hpbvalve"
+APPS = ("AP", "CR", "GI", "FB", "IG", "TW", "AB", "FBM", "UB")
+GAMES = ("AP", "CR", "GI")
+# What the paper calls the schemes, and their colours.
+PAPER_NAMES = {
+    "ufs": "UFS",
+    "hpb-linux": "HPB, upstream",
+    "foam": "UFS+HPB",
+    "foam-reserved": "UFS+HPB, reserved",
+    "hpbvalve": "HPBvalve",
+    "ideal": "Optimal",
+}
+COLOURS = {
+    "UFS": "#9aa1ab",
+    "HPB, upstream": "#e69f00",
+    "UFS+HPB": "#56b4e9",
+    "UFS+HPB, reserved": "#cc79a7",
+    "HPBvalve": "#0072b2",
+    "Optimal": "#333333",
+}
+MEMORY_MIB = 256
+# Sec. 4 calls Android's driver HPB, with counts and a timer; Sec. 6.1 evicts as FOAM does and calls that UFS+HPB, and
+# Sec. 4 has the same setup. And "statically allocates the HPB size and adjusts it with a simple timer" (6.2.2) is
+# memory that is taken and freed up to that size, as Fig. 17 draws it, or all of it from boot on (`foam-reserved`).
+HPB_POLICIES = ("foam", "hpb-linux")
+RESERVED = "foam-reserved"
+SETTINGS = {RESERVED: ("foam", {"scheme.foam.reserved_mib": "all"})}
+# Sec. 6.1: twenty runs, of which five outliers are left out. The order of the apps and their memory differ from one run
+# to another, and all schemes have the same twenty. Figures whose claims ask for enough sequences draw more of them, and
+# leave out as large a share.
+REPEATS = 20
+OUTLIERS = 5
+# What rows of a study end with; the book's own columns say what was run.
+WHAT_WAS_RUN = ("workload", "profile", "settings", "seed", "version")
+# Column of runs of which the outliers have been left out.
+KEPT = "kept"
+
+
+@dataclass(frozen=True)
+class PhoneRun:
+    """A scheme with so much memory for HPB, on the nine apps. Shows as itself, so that figures share equal ones."""
+
+    scheme: str
+    memory_mib: int
+    seed: int
+    scenario: str
+    verify: bool
+    timeline: bool
+
+    def __call__(self) -> dict[str, Any]:
+        """Simulates it."""
+        scheme, settings = SETTINGS.get(self.scheme, (self.scheme, {}))
+        study = phone(
+            self.scenario,
+            [scheme],
+            settings=settings,
+            profile=PROFILE,
+            host_memory_mib=self.memory_mib,
+            seed=self.seed,
+            verify=self.verify,
+            jobs=1,
+        )
+        return row(study, timeline=self.timeline)
+
+
+def row(study: Study, *, timeline: bool) -> dict[str, Any]:
+    """The columns of one run; samples over time only if they are wanted, for they are many."""
+    result = study.results[0]
+    host, device = result.counters["host"], result.counters["device"]
+    columns: dict[str, Any] = {
+        "uses": _json(study.uses()),
+        "kills": _json(study.kills()),
+        "timeline": _json(study.timeline()) if timeline else "[]",
+        "map_reads": int(device["segment_reads"]),
+        "fetches": int(host["map_req_cnt"]),
+        "profile_bytes": int(host["hpbvalve_profile_bytes"]),
+        "reclaimed_bytes": int(host["hpbvalve_reclaimed_bytes"]),
+        "energy_j": float(study.energy().energy_j.iloc[0]),
+        "launch_ms": float(study.uses().launch_ms.mean()),
+        "kills_of_apps": int(study.summary().kills_of_apps.iloc[0]),
+        "digest": result.digest,
+    }
+    return columns
+
+
+def _json(frame: pd.DataFrame) -> str:
+    own = frame.drop(columns=list(WHAT_WAS_RUN))
+    return json.dumps(json.loads(own.to_json(orient="records", double_precision=9)))
+
+
+def points(
+    setting: Setting, schemes: Sequence[str], sizes: Sequence[int] = (MEMORY_MIB,), repeats: range | None = None
+) -> list[Point]:
+    """Runs of schemes with sizes of HPB, each with some seeds; a scheme without HPB has one size.
+
+    `repeats` are the places of the sequences, from the setting's seed on; the paper's twenty if nothing is said.
+    """
+    repeats = range(1 if setting.quick else REPEATS) if repeats is None else repeats
+    scenario = job("hpbvalve/quick.toml" if setting.quick else "hpbvalve/nine-apps.toml")
+    return [
+        Point(
+            {"scheme": scheme, "memory_mib": size, "seed": seed},
+            run,
+            inputs={**asdict(run), "workload": scenario, "scenario": "", "settings": SETTINGS.get(scheme)},
+        )
+        for scheme in schemes
+        for size in (sizes if scheme not in ("ufs", "ideal") else (MEMORY_MIB,))
+        for seed in (setting.seed + place for place in repeats)
+        for run in [PhoneRun(scheme, size, seed, scenario, setting.verify, timeline=seed == setting.seed)]
+    ]
+
+
+def comparison(setting: Setting) -> list[Point]:
+    """The four systems of the paper's Sec. 6."""
+    return points(setting, ("ufs", "foam", "hpbvalve", "ideal"))
+
+
+def kept(frame: pd.DataFrame) -> pd.DataFrame:
+    """The runs without outliers: five in twenty sequences are left out. Runs of which this was done are all kept.
+
+    The paper does not say how it tells them. Here a sequence is as far out as its mean launch time is from the median
+    of all, as a share of it, on average over the figure's schemes and sizes; all of these lose the same ones.
+    """
+    if KEPT in frame.columns:
+        return frame
+    cases = frame.pivot_table(index="seed", columns=["scheme", "memory_mib"], values="launch_ms")
+    away = (cases / cases.median() - 1).abs().mean(axis=1)
+    left = frame[~frame["seed"].isin(away.nlargest(len(away) * OUTLIERS // REPEATS).index)]
+    return left.assign(**{KEPT: True})
+
+
+def pooled(measure: Callable[[pd.DataFrame], list[Measured]]) -> Callable[[pd.DataFrame], list[Measured]]:
+    """What a figure measures from all sequences that are kept, each value with its interval.
+
+    As in the paper, the uses of all sequences are put together. What chance does to a value, the values without each of
+    the sequences tell (`intervals.jackknife`).
+    """
+
+    def from_sequences(frame: pd.DataFrame) -> list[Measured]:
+        runs = kept(frame)
+        seeds = list(dict.fromkeys(runs["seed"]))
+        without = [measure(runs[runs["seed"] != seed]) for seed in seeds] if len(seeds) > 1 else []
+        return [
+            replace(value, seeds=len(seeds), interval=jackknife(value.value, [own[at].value for own in without]))
+            for at, value in enumerate(measure(runs))
+        ]
+
+    return from_sequences
+
+
+def expanded(frame: pd.DataFrame, column: str) -> pd.DataFrame:
+    """The uses, kills or samples of all runs that are kept, with scheme and size of each."""
+    parts = [
+        table_of(run[column]).assign(scheme=run["scheme"], memory_mib=run["memory_mib"], seed=run["seed"])
+        for _, run in kept(frame).iterrows()
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def chosen(frame: pd.DataFrame) -> pd.DataFrame:
+    """What the killer has chosen, which may be nothing."""
+    kills = expanded(frame, "kills")
+    return kills.reindex(columns=[*kills.columns, "at_s", "category", "spared"]) if kills.empty else kills
+
+
+def killed(frame: pd.DataFrame) -> pd.DataFrame:
+    """What it has ended; a victim that was spared is not among that."""
+    kills = chosen(frame)
+    return kills[~kills["spared"].astype(bool)]
+
+
+@lru_cache(maxsize=2048)
+def table_of(text: str) -> pd.DataFrame:
+    """Rows that stand as JSON in a cell of a frame. The same ones are asked for again and again."""
+    return pd.DataFrame(json.loads(text))
+
+
+def uses(frame: pd.DataFrame, *, first: bool = False) -> pd.DataFrame:
+    """Uses of apps; without the first of each app, when nothing of it is known and nothing runs, unless `first`."""
+    table = expanded(frame, "uses")
+    return table if first else table[table["launch"] > 1]
+
+
+def by_app(table: pd.DataFrame, column: str, apps: Sequence[str] = APPS) -> pd.DataFrame:
+    """Means of a column: a row for each app, a column for each scheme in the order of the frame."""
+    order = list(dict.fromkeys(table["scheme"]))
+    means = table.groupby(["app", "scheme"])[column].mean().unstack()
+    return means.reindex([app for app in apps if app in means.index])[order]
+
+
+def cut(table: pd.DataFrame, of: str, by: str) -> pd.Series:
+    """Per cent by which the scheme `by` is below the scheme `of`, for each row."""
+    return (1 - table[by] / table[of]) * 100
+
+
+def over(table: pd.DataFrame, of: str, by: str = "ideal") -> pd.Series:
+    """Per cent by which the scheme `of` is above the scheme `by`, for each row."""
+    return (table[of] / table[by] - 1) * 100
+
+
+def times(sums: pd.Series, *, by: str, of: str) -> float | None:
+    """How many times the one is the other; nothing if there is nothing to compare with."""
+    return float(sums[by] / sums[of]) if sums[of] else None
+
+
+def more_of(sums: pd.Series, *, by: str, of: str) -> float | None:
+    """By how many per cent the one is above the other."""
+    ratio = times(sums, by=by, of=of)
+    return None if ratio is None else (ratio - 1) * 100
+
+
+def less(sums: pd.Series, *, by: str, of: str) -> float | None:
+    """By how many per cent the one is below the other."""
+    above = more_of(sums, by=by, of=of)
+    return None if above is None else 0.0 - above
+
+
+def with_sign(percent: float | None) -> str:
+    """A difference as people read it."""
+    return "nothing to compare" if percent is None else f"{percent:+.1f}%"
+
+
+def named(table: pd.DataFrame) -> pd.DataFrame:
+    """Columns as the paper calls the schemes."""
+    return table.rename(columns=PAPER_NAMES)
+
+
+def bars(axes: Axes, table: pd.DataFrame, label: str) -> None:
+    """Bars of schemes by app."""
+    table = named(table)
+    known = {**dict(scheme_colours(list(table.columns))), **COLOURS}
+    draw.grouped_bars(axes, table, labels=False, colours={name: known[name] for name in table.columns})
+    axes.set_ylabel(label)
+
+
+def best(values: pd.Series) -> str:
+    """The largest of some apps' values, and whose it is."""
+    return f"{values.idxmax()} {values.max():.1f}%"
+
+
+def listed(values: pd.Series, digits: int = 1) -> str:
+    """Values with their names."""
+    return ", ".join(f"{name} {value:.{digits}f}" for name, value in values.items())

@@ -1,0 +1,343 @@
+"""MSFTL with smartphone traces: update ratios (Fig. 2), data written (Fig. 5) and response times (Fig. 6)."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+
+from ufsim import Spec, StateCache, outputs, trace_convert
+from ufsim_papers import draw
+from ufsim_papers.claims import Measured
+from ufsim_papers.figure import Run, Setting, cell, figure
+from ufsim_papers.folders import job
+from ufsim_papers.msftl.writes import (
+    BASE,
+    COLOURS,
+    FTLS,
+    GC,
+    MAP,
+    MINI,
+    ONE,
+    QUARTER,
+    USER,
+    amounts,
+    cut,
+    mappings,
+    spec,
+    stacks,
+)
+
+PIXEL4 = "pixel4-hpufs"
+PIXEL6 = "pixel6a-technion"
+PAGES = ("pages",)
+# Two of the paper's own 18 applications; the other traces stand in for the rest. Left out are the two that would
+# outweigh all others: an execution of Telegram (252,000 requests) and the 25 GiB download of Genshin Impact.
+TRACES: tuple[tuple[tuple[str, str], tuple[str, ...]], ...] = (
+    (("nexus5-zhou", "Installing_log181.txt.xz"), ("packed", "pages")),
+    (("nexus5-zhou", "Movie_log121.txt.xz"), ("packed", "pages")),
+    *(((PIXEL4, app), ()) for app in ("twitter", "chrome", "facebook", "camera-picture", "genshinimpact")),
+    *(
+        ((PIXEL6, f"{name}.csv.xz"), PAGES)
+        for name in ("telegram_precond", "pubg_precond", "pubg_exec", "genshin_impact_exec")
+    ),
+)
+HEADER = "time_ns,op,device,sector,bytes,flags,latency_ns,process"
+PAUSE_NS = 1_000_000
+FILLS = ("quarter", "half", "full")
+# All blocks but those at which GC begins are written at random, with repetition: GC from the first request on.
+REPEATED = "full, with repetition"
+# How much of the drive is written before.
+FILLED = {"quarter": QUARTER, "half": "64584m", "full": "129168m"}
+# The full drive where GC's operations take their time, too.
+WITH_GC = "full, with GC's time"
+PAGE_SIZES = (16, 8, 4)
+
+
+def phone_trace(setting: Setting) -> Path:
+    """All traces one after another, in one file, which is kept with the aged states."""
+    sources = [(setting.trace(*parts), clean) for parts, clean in TRACES]
+    key = hashlib.sha256(repr([(str(path), clean, size_of(path)) for path, clean in sources]).encode()).hexdigest()
+    path = StateCache().directory / f"msftl-phone-{key[:16]}.csv"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        join(sources, path)
+    return path
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of all files of a directory."""
+    return sum(file.stat().st_size for file in (path.iterdir() if path.is_dir() else (path,)))
+
+
+def join(sources: Iterable[tuple[Path, tuple[str, ...]]], out: Path) -> None:
+    """Writes traces one after another to a file, as those of one device. The file appears when it is complete."""
+    start = 0
+    with (
+        TemporaryDirectory(prefix=outputs.UNFINISHED, dir=out.parent) as folder,
+        outputs.replacing(out) as beside,
+        outputs.opened(beside) as file,
+    ):
+        part = Path(folder) / "part.csv"
+        file.write(f"{HEADER}\n".encode())
+        for path, clean in sources:
+            trace_convert(path, part, "csv", clean=clean)
+            last = 0
+            for line in filter(lambda line: not line.startswith("#"), part.read_text().splitlines()[1:]):
+                time, operation, _, rest = line.split(",", 3)
+                last = int(time)
+                file.write(f"{start + last},{operation},phone,{rest}\n".encode())
+            start += last + PAUSE_NS
+
+
+def phone_spec(ftl: str, fill: str, setting: Setting) -> Spec:
+    """The traces, one request at a time, on a drive filled before. As in the paper, times are those of user data and
+    mappings, unless `fill` is `WITH_GC`."""
+    timed = fill == WITH_GC
+    base = spec(str(phone_trace(setting)), ftl, setting, None if timed else {"what_if.free": "gc"})
+    age = job("msftl/age-repeated") if fill == REPEATED else job("msftl/age", IO_SIZE=FILLED["full" if timed else fill])
+    return replace(base, replay="closed", depth=1, age=age)
+
+
+def _f2_runs(setting: Setting) -> list[Run]:
+    trace = str(phone_trace(setting))
+    key = "scheme.base-dftl.page_kib"
+    return [Run({"page_kib": size}, spec(trace, BASE, setting, {key: size})) for size in PAGE_SIZES]
+
+
+def ratios(frame: pd.DataFrame) -> pd.Series:
+    """Per cent of the entries of the translation pages written that had changed, by size of page."""
+    by_size = frame.set_index("page_kib")
+    return by_size["device_pmt_entries_changed"] / by_size["device_pmt_entries_written"] * 100
+
+
+def _f2_draw(frame: pd.DataFrame) -> Drawing:
+    figure, (axes,) = draw.canvas(width=5.6, height=3.4)
+    ratio = ratios(frame)
+    bars = axes.bar(range(len(ratio)), ratio, color=COLOURS[ONE], width=0.55, label="measured")
+    axes.bar_label(bars, [f"{value:.1f}%" for value in ratio], fontsize=9, label_type="center", color="white")
+    draw.paper_points(axes, range(3), [5.8, 7.7, 10.1])
+    axes.set_xticks(range(len(ratio)), [f"{size} KiB" for size in ratio.index])
+    axes.set_ylim(0, max(ratio.max(), 10.1) * 1.25)
+    axes.set_xlabel("translation page")
+    axes.set_ylabel("entries updated (%)")
+    draw.legend(axes)
+    return figure
+
+
+def _f2_measure(frame: pd.DataFrame) -> list[Measured]:
+    ratio = ratios(frame)
+    rising = bool(ratio[16] < ratio[8] < ratio[4])
+    claim = "msftl.f2.update-ratio"
+    return [
+        Measured(claim, float(ratio[16]), "16 KiB"),
+        Measured(claim, rising, "rising as the page shrinks", f"8 KiB {ratio[8]:.1f}%, 4 KiB {ratio[4]:.1f}%"),
+    ]
+
+
+F2 = figure("msftl/f2", runs=_f2_runs, draw=_f2_draw, measure=_f2_measure)
+
+
+def _phone_runs(setting: Setting) -> list[Run]:
+    return _runs(("full",) if setting.quick else (*FILLS, REPEATED), setting)
+
+
+def _response_runs(setting: Setting) -> list[Run]:
+    return _runs(("full", WITH_GC) if setting.quick else (*FILLS, WITH_GC), setting)
+
+
+def _response_judged(setting: Setting) -> list[Run]:
+    return _compared(_runs(("full", WITH_GC), setting))
+
+
+def _phone_judged(setting: Setting) -> list[Run]:
+    return _compared(_phone_runs(setting))
+
+
+def _compared(runs: list[Run]) -> list[Run]:
+    """The runs of those FTLs that the claims compare."""
+    return [run for run in runs if run.labels["ftl"] in (BASE, MINI, ONE)]
+
+
+def _runs(fills: Iterable[str], setting: Setting) -> list[Run]:
+    return [Run({"filled": fill, "ftl": ftl}, phone_spec(ftl, fill, setting)) for fill in fills for ftl in FTLS]
+
+
+def user_and_map(frame: pd.DataFrame) -> pd.DataFrame:
+    """GiB of user data and page mappings: a row for each fill, a column for each FTL."""
+    table = amounts(frame)
+    return by_fill(frame.assign(written=table[USER] + table[MAP]), "written")
+
+
+def by_fill(frame: pd.DataFrame, column: str) -> pd.DataFrame:
+    """A row for each fill, a column for each FTL."""
+    table = frame.pivot(index="filled", columns="ftl", values=column)
+    return table.reindex(fills_of(frame))[[ftl for ftl in FTLS if ftl in table.columns]]
+
+
+def fills_of(frame: pd.DataFrame) -> list[str]:
+    """The fills that were run, in order."""
+    return [fill for fill in (*FILLS, REPEATED, WITH_GC) if fill in set(frame["filled"])]
+
+
+def cuts(table: pd.DataFrame, ftl: str, against: str) -> dict[str, float]:
+    """Reductions in per cent, by fill."""
+    return {str(fill): cut(row[ftl], row[against]) for fill, row in table.iterrows()}
+
+
+def listed(values: dict[str, float]) -> str:
+    """Values by fill, for a reader who wants all of them."""
+    return ", ".join(f"{fill} {value:.1f}" for fill, value in values.items())
+
+
+def _f5_draw(frame: pd.DataFrame) -> Drawing:
+    figure, (left, right) = draw.canvas(columns=2, width=5.6, height=4.0)
+    stacks(left, frame, "filled")
+    shares = by_fill(frame.assign(share=mappings(frame) / frame["device_host_units_written"] * 100), "share")
+    draw.grouped_bars(right, shares, colours=COLOURS)
+    if "full" in shares.index:
+        at = list(shares.index).index("full")
+        draw.paper_points(right, [at - 0.315], [177.9], "paper: Base-DFTL, full, 177.9%")
+    right.set_ylabel("page mappings over user data (%)")
+    right.set_ylim(top=right.get_ylim()[1] * 1.15)
+    right.legend(fontsize=8, frameon=False, loc="upper left")
+    return figure
+
+
+def no_gc(frame: pd.DataFrame, fill: str) -> str:
+    """Why there is little to save on a drive of which only so much is written."""
+    rows = frame[(frame["filled"] == fill) & (frame["ftl"] == BASE)]
+    share = float((mappings(rows) / rows["device_host_units_written"]).iloc[0] * 100)
+    free = int(rows["device_free_superblocks"].iloc[0])
+    return (
+        f"no GC: {free:,} of 15,040 blocks are still free at the end. The traces' own writes update so many entries "
+        f"of a translation page (Fig. 2) that Base-DFTL's mappings are {share:.1f}% of the user data, and no FTL can "
+        "save more than that. The paper's must be moving data long before blocks run short; it does not say by which "
+        "rule, and none that its words allow gives its numbers (see the page of the paper)"
+    )
+
+
+def little_left(frame: pd.DataFrame) -> str:
+    """Why there is less to save against the mini-page FTL after a fill with repetition."""
+    shares = amounts(frame).assign(filled=frame["filled"])[frame["ftl"] == MINI].set_index("filled")
+    copied, mapped = shares[GC] / shares[USER], shares[MAP] / shares[USER]
+    left = float(mapped.loc[REPEATED])
+    return (
+        f"places that were filled twice leave emptier victims, so GC copies {copied.loc[REPEATED]:.2f} times the user "
+        f"data and not {copied.loc['full']:.2f} times, as with each chunk once. Mappings of the mini-page FTL are then "
+        f"{left * 100:.1f}% of the user data, and not {mapped.loc['full'] * 100:.1f}%: an FTL that wrote no mappings "
+        f"at all would save {cut(1.0, 1.0 + left):.1f}%"
+    )
+
+
+def _f5_measure(frame: pd.DataFrame) -> list[Measured]:
+    written = user_and_map(frame)
+    total, mini = cuts(written, ONE, BASE), cuts(written, ONE, MINI)
+    with_gc = cuts(by_fill(frame.assign(written=amounts(frame).sum(axis=1)), "written"), ONE, BASE)
+    claim, bands = "msftl.f5.phone-total", {"quarter": (20.0, 45.0), "half": (35.0, 60.0), "full": (40.0, 70.0)}
+    parts = [
+        Measured(
+            claim,
+            total[fill],
+            f"{fill}, user data and mappings",
+            f"with what GC has copied {with_gc[fill]:.1f}%",
+            band=band,
+            reason=no_gc(frame, fill) if fill != "full" else "",
+        )
+        for fill, band in bands.items()
+        if fill in total
+    ]
+    if REPEATED in total:
+        parts[-1] = replace(parts[-1], told=f"{parts[-1].told}; filled with repetition {total[REPEATED]:.1f}%")
+    told, versus = f"of all fills: {listed(mini)}", "msftl.f5.phone-vs-mini"
+    return [
+        *parts,
+        *(
+            Measured(versus, mini[fill], told=told, reading=reading, reason=little_left(frame) if reading else "")
+            for reading, fill in enumerate(("full", REPEATED))
+            if fill in mini
+        ),
+    ]
+
+
+F5 = figure("msftl/f5", runs=_phone_runs, judged=_phone_judged, draw=_f5_draw, measure=_f5_measure)
+
+
+def _f6_draw(frame: pd.DataFrame) -> Drawing:
+    fills = fills_of(frame)
+    figure, axes = draw.canvas(columns=len(fills), rows=2, width=4.4, height=3.6)
+    for column, fill in enumerate(fills):
+        whole, tail = axes[column], axes[len(fills) + column]
+        for _, row in frame[frame["filled"] == fill].iterrows():
+            draw_times(whole, tail, row)
+        whole.set_title(f"drive written: {fill}", fontsize=10)
+        whole.set_ylim(0, 1.02)
+        whole.set_ylabel("requests answered within")
+        whole.legend(fontsize=8, frameon=False, loc="lower right", title="dotted: mean")
+        tail.set_yscale("log")
+        tail.set_ylim(2e-6, 1)
+        tail.set_ylabel("requests that take longer")
+        tail.set_xlabel("response time (s); triangle: the worst")
+        for each in (whole, tail):
+            each.set_xscale("log")
+            each.grid(axis="x", alpha=0.25)
+    return figure
+
+
+def draw_times(whole: Axes, tail: Axes, row: pd.Series) -> None:
+    """The distribution of one run's response times, and the same from its other end."""
+    count, colour = row["all_count"], COLOURS[row["ftl"]]
+    times = [ns / 1e9 for ns, _ in row["within"]]
+    within = [done / count for _, done in row["within"]]
+    # Curves lie on each other; a thicker line shows beneath another.
+    width = 3.2 if row["ftl"] == BASE else 1.4
+    whole.plot(times, within, color=colour, lw=width, drawstyle="steps-post", label=row["ftl"])
+    whole.axvline(row["all_mean_ns"] / 1e9, color=colour, lw=width / 2, ls=":")
+    tail.plot(times[:-1], [1 - share for share in within[:-1]], color=colour, lw=width, drawstyle="steps-post")
+    tail.plot([row["all_max_ns"] / 1e9], [1 / count], marker="v", ms=7, color=colour, clip_on=False)
+
+
+def gc_takes(frame: pd.DataFrame) -> str:
+    """What GC costs every FTL alike on the full drive."""
+    row = frame[(frame["filled"] == WITH_GC) & (frame["ftl"] == BASE)].iloc[0]
+    total = row[[name for name in row.index if name.startswith("nand_")]].sum()
+    share = {name: row[f"nand_{name}_ns"] / total * 100 for name in ("map_write", "gc_write", "valid_page_search")}
+    copied = row["device_gc_units_programmed"] / row["device_host_units_written"]
+    return (
+        f"GC copies {copied:.2f} times the user data under every FTL, and of the dies' time under Base-DFTL programs "
+        f"of these are {share['gc_write']:.0f}%, its search {share['valid_page_search']:.0f}%, and programs of "
+        f"mappings {share['map_write']:.0f}%"
+    )
+
+
+def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
+    mean, worst, late = (by_fill(frame, f"all_{name}_ns") for name in ("mean", "max", "p999"))
+    average, longest, tail = (cuts(table, ONE, BASE) for table in (mean, worst, late))
+    why_worst = (
+        "under MSFTL-1KiB the worst requests are packed writes of a Nexus 5, up to 21.6 MiB in one; the longest takes "
+        f"{cell(worst, 'full', ONE) / 1e9:.2f} s, nearly all of it for its own data. They come with the first trace, "
+        f"before GC sets in. The 99.9th percentile falls by {tail['full']:.1f}%"
+    )
+    told = f"of all: {listed(average)}; mini-page FTL: {listed(cuts(mean, MINI, BASE))}"
+    tails = f"of all: {listed(longest)}; 99.9th percentile: {listed(tail)}"
+    # By reading: every operation takes its time, GC takes none.
+    fills = list(enumerate((WITH_GC, "full")))
+    return [
+        *(
+            Measured("msftl.f6.avg-response", average[fill], told=told, reading=reading, reason=why)
+            for (reading, fill), why in zip(fills, (gc_takes(frame), ""), strict=True)
+        ),
+        *(
+            Measured("msftl.f6.worst-response", longest[fill], told=tails, reading=reading, reason=why_worst)
+            for reading, fill in fills
+        ),
+    ]
+
+
+F6 = figure("msftl/f6", runs=_response_runs, judged=_response_judged, draw=_f6_draw, measure=_f6_measure)
+
+FIGURES = (F2, F5, F6)

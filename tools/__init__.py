@@ -1,0 +1,1 @@
+"""The toolbox of people who work on ufsim: `.venv/bin/python -m tools NAME`, mostly called by make."""

@@ -1,0 +1,31 @@
+"""The documentation."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
+
+
+@app.command()
+def build() -> None:
+    """The site, out/site/index.html. Every warning is an error."""
+    import sys
+
+    from tools.project import run
+
+    # With --quiet mkdocs would count no warning.
+    run(sys.executable, "-m", "mkdocs", "build", "--strict", environment={"NO_MKDOCS_2_WARNING": "1"})
+
+
+@app.command()
+def explored(
+    result: Annotated[Path, typer.Argument(help="what `make explore` has written")],
+    record: Annotated[Path, typer.Argument(help="file for what the documentation shows of it")],
+) -> None:
+    """Keeps what the documentation shows of a search of all orders."""
+    from tools.docs.tested import condensed
+    from tools.records import keep, kept
+
+    keep(record, condensed(kept(result)))
