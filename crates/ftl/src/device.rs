@@ -99,7 +99,7 @@ impl Device {
     /// A device fresh from the factory.
     pub fn new(cfg: DeviceConfig, kind: MappingKind) -> Device {
         let own = cfg.mappings.of(kind).clone();
-        Device { kind, firmware: kind.new(cfg.engine(), &own), own }
+        Device { kind, firmware: kind.fresh(cfg.engine(), &own), own }
     }
 
     /// Cuts the power at `now`. SRAM, everything that the host was told, and operations in flight are lost. `dice(n)`

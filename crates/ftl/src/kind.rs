@@ -83,8 +83,8 @@ impl MappingKind {
         self.installed.fields()
     }
 
-    pub(crate) fn new(self, cfg: EngineConfig, own: &Own) -> Box<dyn Firmware> {
-        self.installed.new(cfg, own)
+    pub(crate) fn fresh(self, cfg: EngineConfig, own: &Own) -> Box<dyn Firmware> {
+        self.installed.fresh(cfg, own)
     }
 
     pub(crate) fn power_on(self, flash: Flash, own: &Own, now: SimTime) -> Box<dyn Firmware> {
@@ -162,7 +162,7 @@ trait Installable: Sync + std::panic::RefUnwindSafe {
     fn nature(&self) -> Nature;
     fn check(&self, cfg: &EngineConfig, own: &Own, table: &str) -> Result<(), ParamError>;
     fn map_units(&self, cfg: &EngineConfig, own: &Own) -> MapUnits;
-    fn new(&self, cfg: EngineConfig, own: &Own) -> Box<dyn Firmware>;
+    fn fresh(&self, cfg: EngineConfig, own: &Own) -> Box<dyn Firmware>;
     fn power_on(&self, flash: Flash, own: &Own, now: SimTime) -> Box<dyn Firmware>;
 }
 
@@ -211,7 +211,7 @@ impl<M: Mapping> Installable for Type<M> {
         M::map_units(cfg, Self::own(own))
     }
 
-    fn new(&self, cfg: EngineConfig, own: &Own) -> Box<dyn Firmware> {
+    fn fresh(&self, cfg: EngineConfig, own: &Own) -> Box<dyn Firmware> {
         Box::new(Engine::<M>::new(cfg, Self::own(own)))
     }
 

@@ -143,7 +143,9 @@ macro_rules! display_number {
         }
     )*};
 }
-display_number!(Lpa: "LPA", Ppa: "PPA", SegmentId: "segment", MapUnit: "map unit", Superblock: "superblock", Seq: "sequence number");
+display_number!(
+    Lpa: "LPA", Ppa: "PPA", SegmentId: "segment", MapUnit: "map unit", Superblock: "superblock", Seq: "sequence number"
+);
 
 #[cfg(test)]
 mod tests {
