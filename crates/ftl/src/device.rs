@@ -14,7 +14,7 @@ use crate::engine::power::{Flash, GcCopy, Moment};
 use crate::engine::state::Translation;
 use crate::kind::{DeviceConfig, MappingKind, Own};
 use crate::report::stats::DeviceStats;
-use crate::report::watch::{Event, Levels};
+use crate::report::watch::{Event, Levels, Scope};
 
 /// A device without power: its flash, and the firmware that is installed.
 #[cfg_attr(feature = "explore", derive(Clone))]
@@ -235,9 +235,9 @@ impl Device {
         self.firmware.translation(tag)
     }
 
-    /// Notes from now on what flash and firmware do, or no more. For reports only.
-    pub fn watch(&mut self, wanted: bool) {
-        self.firmware.watch(wanted);
+    /// Notes from now on so much of what flash and firmware do. For reports only.
+    pub fn watch(&mut self, scope: Scope) {
+        self.firmware.watch(scope);
     }
 
     /// The events since the last call. Tags are those of commands that have not been answered, or whose responses have

@@ -37,6 +37,6 @@ pub use engine::state::Translation;
 pub use kind::{DeviceConfig, MappingKind, MappingParams};
 pub use report::stats::DeviceStats;
 pub use report::stay::Stay;
-pub use report::watch::{Event, Levels, Origin, Work};
+pub use report::watch::{Event, Levels, Origin, Scope, Work};
 pub use sabotage::Sabotage;
 pub use write_path::{WritePathConfig, WritePathParams};

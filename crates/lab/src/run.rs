@@ -253,6 +253,15 @@ impl System {
     /// Tells watchers what happens, if there are any.
     #[inline(always)]
     fn tell(&mut self, event: Event<'_>, source: &dyn Source) {
+        if self.watchers.is_some() {
+            self.tell_watchers(event, source);
+        }
+    }
+
+    /// Out of the way of runs that nobody watches.
+    #[cold]
+    #[inline(never)]
+    fn tell_watchers(&mut self, event: Event<'_>, source: &dyn Source) {
         if let Some(watchers) = &mut self.watchers {
             let (stack, requests) = (&mut self.stack, &mut self.requests);
             watchers.tell(event, &mut Scene { stack, requests, processes: source.processes() });

@@ -1,7 +1,7 @@
 //! Driver, link and device with one clock. Every loop that couples them is this one: that of a run, and the bench of
 //! the power-cut campaign.
 
-use ftl::{Device, DeviceEvent, Unpowered};
+use ftl::{Device, DeviceEvent, Scope, Unpowered};
 use host::Driver;
 use ufs::{
     DeviceWork, Link, Power, PowerAccount, PowerConfig, PowerSpan, PowerState, Response, Tag, Waker, wire_bytes,
@@ -102,6 +102,8 @@ pub struct Stack {
     responses: ByTag<Response>,
     /// What has been done and nobody has taken out; `None` if nobody watches.
     seen: Option<Vec<Seen>>,
+    /// How much is noted.
+    scope: Scope,
     now: SimTime,
     events: u64,
     /// Earliest pending [`Event::Caller`] and [`Event::Driver`], so that the queue does not fill with copies.
@@ -121,6 +123,7 @@ impl Stack {
             queue: EventQueue::default(),
             responses: ByTag::default(),
             seen: None,
+            scope: Scope::Nothing,
             now: SimTime::START,
             events: 0,
             caller_wake: None,
@@ -134,11 +137,12 @@ impl Stack {
         Stack { power: config.any().then(|| Box::new(Power::new(config, self.now))), ..self }
     }
 
-    /// Notes from now on what driver, link and device do, or no more.
-    pub fn watch(&mut self, wanted: bool) {
-        self.device.watch(wanted);
-        self.power.iter_mut().for_each(|power| power.note_spans(wanted));
-        self.seen = wanted.then(Vec::new);
+    /// Notes from now on so much of what driver, link and device do: the ways of commands, or everything.
+    pub fn watch(&mut self, scope: Scope) {
+        self.device.watch(scope);
+        self.power.iter_mut().for_each(|power| power.note_spans(scope == Scope::All));
+        self.seen = (scope > Scope::Nothing).then(|| self.seen.take().unwrap_or_default());
+        self.scope = scope;
     }
 
     /// Takes out what has been done since the last call.
@@ -239,7 +243,9 @@ impl Stack {
             let up = if self.power.is_some() { self.wake_link() } else { self.now };
             let bytes = wire_bytes(self.driver.command(tag));
             let at = self.link.send_down(up, bytes);
-            if let Some(seen) = &mut self.seen {
+            if let Some(seen) = &mut self.seen
+                && self.scope == Scope::All
+            {
                 let (op, sent) = (self.driver.command(tag).op.name(), self.link.leaves_down(at, bytes));
                 seen.push(Seen::Message { up: false, op, began: sent.start, ended: sent.end });
             }
@@ -294,7 +300,9 @@ impl Stack {
             let tag = response.tag;
             let bytes = wire_bytes_response(&response);
             let at = self.link.send_up(at, bytes);
-            if let Some(seen) = &mut self.seen {
+            if let Some(seen) = &mut self.seen
+                && self.scope == Scope::All
+            {
                 let (op, sent) = (self.driver.command(tag).op.name(), self.link.leaves_up(at, bytes));
                 seen.push(Seen::Message { up: true, op, began: sent.start, ended: sent.end });
             }
@@ -422,7 +430,7 @@ mod tests {
         }
         let mut stack = stack.reboot(&mut |_| 0);
         stack.driver = driver(&stack.device);
-        stack.watch(true);
+        stack.watch(Scope::Waits);
         submit(&mut stack, RequestOp::Read, 1);
         let mut ready = None;
         let turns = std::iter::from_fn(|| {

@@ -120,7 +120,9 @@ impl Timeline {
 
     /// Notes from now on what operations wait for, or no more.
     pub fn watch(&mut self, wanted: bool) {
-        self.waits = wanted.then(|| Box::new(Waits::new(self.dies.len())));
+        if wanted != self.waits.is_some() {
+            self.waits = wanted.then(|| Box::new(Waits::new(self.dies.len())));
+        }
     }
 
     /// The wait of the operation that has ended last; `None` if it found its die idle, or if waits are not noted.

@@ -28,10 +28,10 @@ pub struct Usage {
 }
 
 impl Nand {
-    /// Notes from now on uses that end, and what operations wait for, or no more.
-    pub fn watch(&mut self, wanted: bool) {
-        self.usage = wanted.then(Vec::new);
-        self.timeline.watch(wanted);
+    /// Notes from now on what operations wait for, if `waits`, and uses that end, if `usage`.
+    pub fn watch(&mut self, waits: bool, usage: bool) {
+        self.usage = usage.then(Vec::new);
+        self.timeline.watch(waits);
     }
 
     /// Takes out the first of the uses that have ended, in the order of their ends; nothing without [`Nand::watch`].
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn dies_work_at_once_and_take_turns_on_their_channel() {
         let mut array = array();
-        array.watch(true);
+        array.watch(false, true);
         let mut wakes: Vec<(SimTime, NandEvent)> = Vec::new();
         for unit in [0, 4] {
             array.submit(SimTime::START, read(unit), &mut wakes);

@@ -546,10 +546,18 @@ impl Core {
         }
     }
 
-    /// Notes what the firmware has worked on, if somebody watches.
+    /// True if more is noted than what commands wait for.
+    #[inline]
+    pub(crate) fn notes_all(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.all)
+    }
+
+    /// Notes what the firmware has worked on, if somebody wants to know.
     #[inline]
     pub(crate) fn note_work(&mut self, work: watch::Work, began: SimTime, ended: SimTime) {
-        if let Some(watch) = &mut self.watch {
+        if let Some(watch) = &mut self.watch
+            && watch.all
+        {
             watch.events.push(Event::Firmware { work, began, ended });
         }
     }

@@ -8,7 +8,7 @@ use units::{CounterSet, Lpa, SimTime};
 use super::power::{Flash, GcCopy, Moment};
 use super::state::{Engine, Translation};
 use crate::core::{Core, DeviceEvent};
-use crate::report::watch::{Event, Levels};
+use crate::report::watch::{Event, Levels, Scope};
 use crate::seat::{MapMemory, Mapping};
 
 /// Declares the trait and what it calls: methods of the engine with the same name and arguments.
@@ -96,6 +96,6 @@ firmware! {
     writes {
         fn command(now: SimTime, cmd: Command);
         fn wake(now: SimTime, event: DeviceEvent);
-        fn watch(wanted: bool);
+        fn watch(scope: Scope);
     }
 }

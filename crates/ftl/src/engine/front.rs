@@ -60,7 +60,7 @@ impl<M: Mapping> Engine<M> {
             self.thread_until = self.core.now + self.command_cost(tag);
             self.incoming.pop_front();
             self.moved(tag);
-            if self.core.watch.is_some() {
+            if self.core.notes_all() {
                 let work = Work::Command(self.commands[usize::from(tag)].op);
                 self.core.note_work(work, self.core.now, self.thread_until);
             }

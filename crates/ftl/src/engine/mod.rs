@@ -72,7 +72,7 @@ impl<M: Mapping> Engine<M> {
         match event {
             DeviceEvent::Nand(event) => {
                 let done = self.core.nand_wake(event);
-                if self.core.watch.is_some() {
+                if self.core.notes_all() {
                     self.note_flash();
                 }
                 match done {

@@ -8,20 +8,27 @@ use super::state::Engine;
 use super::waiting::Waiter;
 use crate::core::Job;
 use crate::report::stay::{Front, Stay, Stays};
-use crate::report::watch::{Event, Watch, Work};
+use crate::report::watch::{Event, Scope, Watch, Work};
 use crate::seat::Mapping;
 
 impl<M: Mapping> Engine<M> {
-    /// Notes from now on what happens, or no more.
-    pub fn watch(&mut self, wanted: bool) {
-        self.core.nand.watch(wanted);
+    /// Notes from now on so much of what happens.
+    pub fn watch(&mut self, scope: Scope) {
+        let all = scope == Scope::All;
+        self.core.nand.watch(scope > Scope::Nothing, all);
+        let before = self.core.watch.take();
+        self.core.watch = (scope > Scope::Nothing).then(|| before.unwrap_or_else(|| self.fresh_watch()));
+        self.core.watch.iter_mut().for_each(|watch| watch.all = all);
+    }
+
+    fn fresh_watch(&self) -> Box<Watch> {
         let mut stays = Stays::new();
         let waiters = self.loads.active.iter().flat_map(|load| &load.waiters);
         waiters.filter_map(Waiter::tag).for_each(|tag| stays.load_begun(tag));
         for tag in self.under_way() {
             stays.set(tag, self.stay_of(tag, &stays));
         }
-        self.core.watch = wanted.then(|| Box::new(Watch { events: Vec::new(), stays, flush_began: self.core.now }));
+        Box::new(Watch { all: false, events: Vec::new(), stays, flush_began: self.core.now })
     }
 
     /// Tags of the commands under way.

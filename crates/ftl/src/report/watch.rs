@@ -12,6 +12,18 @@ use units::SimTime;
 use super::stay::{Stay, Stays};
 use crate::sram::pool::OWNERS;
 
+/// How much is noted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub enum Scope {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What commands wait for.
+    Waits,
+    /// Everything.
+    All,
+}
+
 /// Something that has happened in the device.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Event {
@@ -93,6 +105,8 @@ impl Levels {
 #[cfg_attr(feature = "explore", derive(Clone))]
 #[derive(Debug)]
 pub struct Watch {
+    /// More than waits is noted.
+    pub(crate) all: bool,
     /// Events that nobody has taken yet.
     pub(crate) events: Vec<Event>,
     /// What the commands under way wait for.

@@ -25,7 +25,7 @@ mod trace_file;
 mod tracks;
 mod window;
 
-use ftl::DeviceStats;
+use ftl::{DeviceStats, Scope};
 use ufs::Tag;
 use units::SimTime;
 use workload::report::phone::PhoneReport;
@@ -97,8 +97,8 @@ pub(crate) struct Watchers {
     log: Option<RequestLog>,
     timeline: Option<Timeline>,
     series: Option<Series>,
-    /// Driver, link and device note what they do.
-    watching: bool,
+    /// How much driver, link and device note.
+    scope: Scope,
     /// What they have done; kept for its memory.
     seen: Vec<Seen>,
 }
@@ -117,12 +117,17 @@ impl Watchers {
         })
     }
 
-    /// Has driver, link and device note what they do as long as somebody wants to know.
+    /// Has driver, link and device note what they do, as far as somebody wants to know.
     fn watch(&mut self, stack: &mut Stack) {
-        let wanted = self.log.is_some() || self.timeline.as_ref().is_some_and(Timeline::is_open);
-        if wanted != self.watching {
-            self.watching = wanted;
-            stack.watch(wanted);
+        let timeline = self.timeline.as_ref().is_some_and(Timeline::is_open);
+        let scope = match (timeline, self.log.is_some()) {
+            (true, _) => Scope::All,
+            (false, true) => Scope::Waits,
+            (false, false) => Scope::Nothing,
+        };
+        if scope != self.scope {
+            self.scope = scope;
+            stack.watch(scope);
         }
     }
 
@@ -197,7 +202,7 @@ impl Watchers {
             }
             timeline.end(scene, scene.stack.now());
         }
-        scene.stack.watch(false);
+        scene.stack.watch(Scope::Nothing);
         self.log.as_mut().is_none_or(|log| {
             log.hand_over(scene.processes);
             !log.is_stopped()
