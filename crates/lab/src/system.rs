@@ -251,7 +251,7 @@ static ALL: OnceLock<Vec<Preset>> = OnceLock::new();
 /// Adds a mapping scheme of another crate, and a preset of its name: this scheme without scheduler and booster.
 ///
 /// # Panics
-/// If there is a scheme with its name, or somebody has asked for [`schemes`] before.
+/// If there is a scheme with its name, or somebody has asked for [`schemes()`] before.
 pub fn add_scheme(mapping: MappingKind, summary: &'static str) {
     ::schemes::add(mapping);
     let parts = Parts { scheduler: SchedulerKind::Noop, booster: BoosterKind::None, mapping, brings: &[] };
