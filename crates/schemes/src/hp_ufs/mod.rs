@@ -274,7 +274,7 @@ impl Translate for HpUfs {
         Self::current(core, lpa, core.view(loaded).entry(lpa))
     }
 
-    /// True if the device could resolve the address without the host; see [`HpUfs::resolve_alone`]. With the host's
+    /// True if the device could resolve the address without the host; see `resolve_alone`. With the host's
     /// address no read needs a flash read for the mapping.
     fn cached(&self, core: &Core, lpa: Lpa) -> bool {
         let unit = core.units().of(lpa);
