@@ -147,6 +147,11 @@ impl<P: DramPolicy> Translate for InDram<P> {
     fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
         runs.push(LpaRun { lpa: Lpa(0), len: core.capacity_units() });
     }
+
+    #[inline]
+    fn prefetch(&self, lpa: Lpa) {
+        ::table::prefetch(&self.table.entries[lpa.index()]);
+    }
 }
 
 impl<P: DramPolicy> Absorb for InDram<P> {
