@@ -18,6 +18,7 @@ fn with_each_system(kind: MappingKind, body: impl Fn(Rig, &str)) {
     with_each_system_of(&[], kind, body);
 }
 
+/// The same with these values of the profile.
 pub fn with_each_system_of(set: &[Override], kind: MappingKind, body: impl Fn(Rig, &str)) {
     let presets: Vec<_> = schemes().iter().filter(|preset| preset.parts.mapping == kind).collect();
     assert!(!presets.is_empty(), "mapping scheme {} is in no preset", kind.name());
@@ -32,6 +33,7 @@ pub fn with_each_system_of(set: &[Override], kind: MappingKind, body: impl Fn(Ri
     }
 }
 
+/// What was written is read back after GC and wear levelling.
 pub fn data_survives_gc(kind: MappingKind) {
     with_each_system(kind, |mut rig, name| {
         let mut rng = Rng::new(11);
@@ -43,6 +45,7 @@ pub fn data_survives_gc(kind: MappingKind) {
     });
 }
 
+/// Overwrites of few addresses race with programs and copies.
 pub fn a_hot_spot_keeps_the_last_version(kind: MappingKind) {
     with_each_system(kind, |mut rig, _| {
         let mut rng = Rng::new(12);
@@ -69,6 +72,7 @@ pub fn what_the_host_trims_is_erased_without_gc(kind: MappingKind) {
     });
 }
 
+/// Units programmed add up to data, copies, map and padding.
 pub fn every_operation_has_a_cause_and_a_time(kind: MappingKind) {
     with_each_system(kind, |mut rig, name| {
         let mut rng = Rng::new(13);
@@ -85,6 +89,7 @@ pub fn every_operation_has_a_cause_and_a_time(kind: MappingKind) {
     });
 }
 
+/// Nothing is in flight and no buffer is held after everything has been answered.
 pub fn a_quiet_device_holds_no_buffers(kind: MappingKind) {
     with_each_system(kind, |mut rig, name| {
         let mut rng = Rng::new(14);
@@ -140,7 +145,7 @@ fn wear_out_a_corner(mut rig: Rig) -> DeviceStats {
 
 /// Power cuts at any moment lose nothing.
 pub fn power_cuts_lose_nothing(kind: MappingKind) {
-    for case in cases(kind).take(40) {
+    for case in of_scheme(kind).flat_map(|preset| Case::of_scheme(preset.name).take(20)) {
         let failed = |failure: campaign::Failure| panic!("{}: {}", failure.case, failure.what);
         case.run(&|_| ()).unwrap_or_else(failed);
     }
@@ -164,10 +169,6 @@ pub fn every_canary_is_caught(kind: MappingKind) {
 
 fn of_scheme(kind: MappingKind) -> impl Iterator<Item = &'static Preset> {
     schemes().iter().filter(move |preset| preset.parts.mapping == kind)
-}
-
-fn cases(kind: MappingKind) -> impl Iterator<Item = Case> {
-    of_scheme(kind).flat_map(|preset| Case::of_scheme(preset.name).take(20))
 }
 
 /// Makes a test of each function, which takes the kind of a scheme.
