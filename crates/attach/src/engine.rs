@@ -12,10 +12,10 @@
 
 use std::collections::VecDeque;
 
-use host::{Completion, HostConfig, Request, RequestOp};
+use host::{Completion, Driver, HostConfig, Request, RequestOp};
 use lab::{Digest, Machine, Stack, Turn, assemble_stack, of_data};
 use ledger::{Span, Version};
-use ufs::Status;
+use ufs::{Command, Status, Tag};
 use units::{AppId, Lpa, SimTime};
 use workload::Rng;
 
@@ -24,6 +24,7 @@ use crate::arrivals::ArrivalLog;
 use crate::ask::{Answer, Ask, FLUSH, Failure, WRITE};
 use crate::contents::Contents;
 use crate::hole::Hole;
+use crate::outside::{Outside, own_command};
 use crate::saving::Saving;
 use crate::stats::Tally;
 use crate::store::Store;
@@ -48,6 +49,8 @@ struct Under {
     flush_follows: bool,
     /// Acknowledgements before a flush.
     until: u64,
+    /// The command, if a host outside has made it; gone when it has been sent.
+    command: Option<Command>,
 }
 
 impl Under {
@@ -66,6 +69,8 @@ pub struct Engine {
     /// `None` only while the power is off.
     pub(crate) stack: Option<Stack>,
     pub(crate) driver_config: HostConfig,
+    /// What is kept for a host outside; `None` if the driver is ours.
+    pub(crate) outside: Option<Outside>,
     pub(crate) contents: Contents,
     under: Vec<Option<Under>>,
     free: Vec<u32>,
@@ -94,12 +99,35 @@ impl Engine {
     /// If the driver's settings do not fit the device.
     pub fn new(machine: &Machine, seed: u64, store: Box<dyn Store>) -> Result<Engine, lab::LabError> {
         let Machine { parts, profile } = machine;
+        let stack = assemble_stack(profile, *parts, seed)?;
+        Ok(Engine::of(stack, profile.host_config(*parts), None, seed, store))
+    }
+
+    /// The same for a host outside that makes its own commands ([`Engine::relay`]); the machine's scheduler and booster
+    /// stand still.
+    ///
+    /// # Errors
+    /// See [`Engine::new`].
+    pub fn for_outside(machine: &Machine, seed: u64, store: Box<dyn Store>) -> Result<Engine, lab::LabError> {
+        let Machine { parts, profile } = machine;
         let mut stack = assemble_stack(profile, *parts, seed)?;
+        stack.driver = Driver::relay(stack.device.info());
+        Ok(Engine::of(stack, profile.host_config(*parts), Some(Outside::default()), seed, store))
+    }
+
+    fn of(
+        mut stack: Stack,
+        driver_config: HostConfig,
+        outside: Option<Outside>,
+        seed: u64,
+        store: Box<dyn Store>,
+    ) -> Engine {
         stack.device.note_programmed();
         let contents = Contents::new(stack.device.info().capacity_units, store);
         let mut engine = Engine {
             stack: Some(stack),
-            driver_config: profile.host_config(*parts),
+            driver_config,
+            outside,
             contents,
             under: Vec::new(),
             free: Vec::new(),
@@ -117,7 +145,7 @@ impl Engine {
             sabotage: None,
         };
         engine.refill();
-        Ok(engine)
+        engine
     }
 
     /// Breaks a promise from now on.
@@ -223,6 +251,11 @@ impl Engine {
     /// # Panics
     /// See [`Engine::step`].
     pub fn submit(&mut self, at: SimTime, token: u64, ask: Ask) {
+        self.enter_ask(at, token, ask, None);
+    }
+
+    /// [`Engine::submit`], perhaps with the command that a host outside has made of it.
+    pub(crate) fn enter_ask(&mut self, at: SimTime, token: u64, ask: Ask, command: Option<Command>) {
         self.arrive(at);
         if let Some(log) = &mut self.log {
             log.arrived(self.horizon, &ask);
@@ -230,8 +263,7 @@ impl Engine {
         let (kind, (first, len)) = (ask.kind(), ask.span());
         if let Err(failure) = self.check(&ask) {
             self.tally.refused(kind);
-            let answer = Answer { token, result: Err(failure), at: self.horizon, latency: units::Nanos::ZERO };
-            return self.done.push_back(answer);
+            return self.give(token, Err(failure), units::Nanos::ZERO);
         }
         let span = Span { lpa: Lpa(first), len: len as u32 };
         let op = match ask {
@@ -248,7 +280,7 @@ impl Engine {
             self.contents.trim_submitted(span, stamp);
         }
         let arrival = self.horizon;
-        let id = self.enter(Under { token, kind, op, span, stamp, arrival, flush_follows, until: 0 });
+        let id = self.enter(Under { token, kind, op, span, stamp, arrival, flush_follows, until: 0, command });
         if self.recovering.is_some() || self.saving.is_wanted() {
             self.waiting.push(id);
         } else {
@@ -298,7 +330,7 @@ impl Engine {
 
     /// Hands a request to the driver.
     pub(crate) fn begin(&mut self, id: u32) {
-        let Engine { stack, contents, under, .. } = self;
+        let Engine { stack, contents, under, outside, .. } = self;
         let stack = stack.as_mut().expect("the power is on between calls");
         let under = under[id as usize].as_mut().expect("the request is under way");
         match under.op {
@@ -306,7 +338,14 @@ impl Engine {
             RequestOp::Flush => under.until = contents.acknowledgements(),
             RequestOp::Write { .. } | RequestOp::Unmap => {}
         }
-        stack.driver.submit(stack.now(), under.request(id));
+        let request = under.request(id);
+        if outside.is_some() {
+            let own = || own_command(under.op, under.span.lpa, under.span.len);
+            let command = under.command.take().unwrap_or_else(own);
+            stack.driver.relay_command(stack.now(), Some(request), command);
+        } else {
+            stack.driver.submit(stack.now(), request);
+        }
     }
 
     /// Handles the next event.
@@ -339,6 +378,7 @@ impl Engine {
     /// Completions to the asker, commands to the link, until there is neither.
     pub(crate) fn host_turn(&mut self) {
         loop {
+            self.collect_relayed();
             while let Some(completion) = self.stack().driver.pop_completion() {
                 self.completed(&completion);
             }
@@ -347,6 +387,14 @@ impl Engine {
                 return;
             }
         }
+    }
+
+    /// Takes over what a host outside is to get. A command that none of the requests under way has is one without.
+    fn collect_relayed(&mut self) {
+        let Engine { stack: Some(stack), outside: Some(outside), under, .. } = self else { return };
+        let is_request = |tag: Tag| under.iter().flatten().any(|under| under.token == u64::from(tag.0));
+        let now = stack.now();
+        outside.collect(&mut stack.driver, is_request, now);
     }
 
     fn completed(&mut self, completion: &Completion) {
@@ -390,17 +438,31 @@ impl Engine {
                 return Err(Failure::Unreadable);
             }
             (Status::WriteProtected, _) => return Err(Failure::ReadOnly),
+            (Status::OutOfRange | Status::InvalidField, op) if self.outside.is_some() => {
+                if op == RequestOp::Read {
+                    self.contents.read_failed(id);
+                }
+                return Err(Failure::OutOfRange);
+            }
             (status, op) => panic!("{op:?} of {span:?} ended with {status:?}"),
         }
         Ok(Vec::new())
     }
 
     fn answered(&mut self, under: &Under, result: Result<Vec<u8>, Failure>) {
-        let at = self.horizon;
-        let latency = at.since(under.arrival);
+        let latency = self.horizon.since(under.arrival);
         if under.token != INTERNAL {
             self.tally.answered(under.kind, under.span.len, latency, result.is_ok());
-            self.done.push_back(Answer { token: under.token, result, at, latency });
+            self.give(under.token, result, latency);
+        }
+    }
+
+    /// Gives a result to whom has asked.
+    fn give(&mut self, token: u64, result: Result<Vec<u8>, Failure>, latency: units::Nanos) {
+        let at = self.horizon;
+        match &mut self.outside {
+            Some(outside) => outside.ended(Tag(token as u8), result, at),
+            None => self.done.push_back(Answer { token, result, at, latency }),
         }
     }
 
@@ -438,7 +500,8 @@ impl Engine {
 
     pub(crate) fn internal(&mut self, kind: usize, op: RequestOp, span: Span, stamp: u32) {
         let arrival = self.horizon;
-        let under = Under { token: INTERNAL, kind, op, span, stamp, arrival, flush_follows: false, until: 0 };
+        let under =
+            Under { token: INTERNAL, kind, op, span, stamp, arrival, flush_follows: false, until: 0, command: None };
         let id = self.enter(under);
         self.begin(id);
         self.host_turn();

@@ -7,6 +7,7 @@ use units::{Nanos, SimTime};
 
 use crate::ask::Failure;
 use crate::engine::Engine;
+use crate::outside::Outside;
 use crate::saving::Saving;
 
 impl Engine {
@@ -22,6 +23,7 @@ impl Engine {
             log.cut(now);
         }
         self.fail_all(Failure::PowerCut);
+        self.outside.iter_mut().for_each(Outside::forget);
         self.saving = Saving::No;
         self.contents.power_cut();
         self.tally.cuts += 1;
@@ -45,9 +47,12 @@ impl Engine {
     pub(crate) fn attach_if_ready(&mut self) {
         let Some(since) = self.recovering.filter(|_| self.stack_ref().device.is_ready()) else { return };
         self.recovering = None;
-        let config = self.driver_config;
+        let (config, outside) = (self.driver_config, self.outside.is_some());
         let stack = self.stack();
-        stack.driver = Driver::after_power_cut(config, stack.device.info(), stack.device.applied());
+        stack.driver = match outside {
+            true => Driver::relay(stack.device.info()),
+            false => Driver::after_power_cut(config, stack.device.info(), stack.device.applied()),
+        };
         let recovery = stack.now().since(since);
         self.tally.recovery = recovery;
         self.last_completion = self.stack().events();

@@ -1,5 +1,6 @@
 //! The driver: queue, tags, splitting. Read [`Driver::next_command`] first.
 
+mod relay;
 mod tamper;
 
 use std::collections::VecDeque;

@@ -5,7 +5,7 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 use crate::data::DataOut;
 
 /// Task tag: names a command in flight. UFS allows 32 (JESD220C clause 10.7.1: bTaskTag; UTRD list of 32).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Tag(pub u8);
 
 /// A command. Addresses and lengths are in 4 KiB logical blocks.

@@ -4,6 +4,7 @@
 mod app_lists;
 mod group_entries;
 mod profiles;
+mod relay;
 mod seat;
 mod subregion;
 
@@ -16,6 +17,7 @@ use units::{AppId, Counter, CounterSets, Lpa, Seq, SimTime};
 use crate::app::AppSignal;
 use crate::request::Part;
 
+pub(crate) use self::relay::Relay;
 pub use self::seat::BlockValidity;
 pub(crate) use self::seat::{Apps, Booster, Counted, HostMemory, Internal, OwnCommands, Step, Tamper, Usage};
 
@@ -48,6 +50,8 @@ macro_rules! dispatch {
         #[derive(Clone, Hash)]
         pub(crate) enum AnyBooster {
             $($variant($module::$type),)+
+            /// A host outside, which no name chooses.
+            Relay(Relay),
         }
 
         /// Calls the same method of the booster in use.
@@ -55,6 +59,7 @@ macro_rules! dispatch {
             ($any:expr, $booster:ident => $call:expr) => {
                 match $any {
                     $(AnyBooster::$variant($booster) => $call,)+
+                    AnyBooster::Relay($booster) => $call,
                 }
             };
         }
