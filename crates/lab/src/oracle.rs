@@ -104,6 +104,23 @@ impl Oracle {
         Oracle { acked, history: History::new(issued, doubtful) }
     }
 
+    /// What a ledger has to know of the device, and the number of the last write or trim, at rest.
+    pub fn to_ledger(&self) -> (Ledger, u32) {
+        let version = |state: u32| match state & TRIM {
+            0 => Version::written(state),
+            _ => Version::trimmed(state & !TRIM),
+        };
+        let mut ledger = Ledger::at_rest(self.acked.iter().map(|&state| version(state)));
+        for &(number, change) in self.history.refused() {
+            let version = match change.effect {
+                Effect::Write => Version::written(number),
+                Effect::Trim => Version::trimmed(number),
+            };
+            ledger.submitted(Span { lpa: change.lpa, len: change.len }, version);
+        }
+        (ledger, self.history.issued())
+    }
+
     /// The state of a device that is switched off: nothing is under way.
     pub(crate) fn at_rest(self) -> Oracle {
         let history = History::new(self.history.issued(), self.history.refused().to_vec());

@@ -197,6 +197,11 @@ impl Ledger {
         }
     }
 
+    /// A device at rest whose units hold these versions, all of them durable.
+    pub fn at_rest(present: impl IntoIterator<Item = Version>) -> Ledger {
+        Ledger { present: present.into_iter().map(|version| version.0).collect(), ..Ledger::new(0) }
+    }
+
     /// Notes from now on what is settled.
     pub fn note_settled(&mut self) {
         self.settled.get_or_insert_default();

@@ -48,7 +48,7 @@ pub(super) struct Payload {
 }
 
 impl Payload {
-    fn exact(bytes: Vec<u8>) -> Payload {
+    pub(super) fn exact(bytes: Vec<u8>) -> Payload {
         Payload { bytes, stand_in: false }
     }
 

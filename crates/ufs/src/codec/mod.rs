@@ -12,6 +12,8 @@
 //! | [`hpufs`] | command extension, piggyback and commands of HP-UFS |
 //! | [`mapplus`] | cache query and batch notice of MAP+ |
 //! | [`data`] | what DATA UPIUs carry |
+//! | [`query`] | NOP and QUERY UPIUs |
+//! | [`task`] | TASK MANAGEMENT UPIUs |
 //!
 //! A command is a COMMAND UPIU and its DATA OUT UPIUs; a response is its DATA IN UPIUs and a RESPONSE UPIU.
 //!
@@ -45,12 +47,14 @@ mod error;
 pub mod hpb;
 pub mod hpufs;
 pub mod mapplus;
+pub mod query;
+pub mod task;
 pub mod upiu;
 
 use units::{Seq, UNIT_BYTES};
 
 use crate::command::{Command, Op};
-use crate::data::DataIn;
+use crate::data::{DataIn, DataOut};
 use crate::info::DeviceInfo;
 use crate::response::Response;
 use bytes::Reader;
@@ -89,7 +93,38 @@ pub fn decode_command(bytes: &[u8], info: &DeviceInfo, near: Seq) -> Result<Comm
         message.exactly(at + 3, "task tag", u64::from(tag.0), u64::from(upiu.tag.0))?;
     }
     message.exactly(end, "bytes after the last UPIU", (message.len() - end) as u64, 0)?;
-    let (mut op, data) = data::decode_out(parsed, &payload, expected)?;
+    let (op, data) = data::decode_out(parsed, &payload, expected)?;
+    whole(message, &upiu, op, data, near)
+}
+
+/// Decodes a COMMAND UPIU whose data lies elsewhere, as that of a host controller does: `payload` are the bytes that it
+/// sends. Those of a WRITE are only counted: inside the simulator a stamp stands for them, which the caller knows.
+///
+/// # Errors
+/// See [`decode_command`].
+pub fn decode_with_payload(bytes: &[u8], payload: &[u8], info: &DeviceInfo, near: Seq) -> Result<Command, DecodeError> {
+    let message = Reader::message(bytes);
+    let (upiu, _) = CommandUpiu::decode(bytes)?;
+    let (parsed, expected) = cdb::decode(message.tail(16), info)?;
+    check_transfer(message, &upiu, &parsed, expected)?;
+    let (op, data) = match parsed {
+        cdb::Parsed::Op(op @ Op::Write { .. }) => {
+            message.exactly(12, "bytes of data", payload.len() as u64, u64::from(expected))?;
+            (op, DataOut::None)
+        }
+        parsed => data::decode_out(parsed, &data::Payload::exact(payload.to_vec()), expected)?,
+    };
+    whole(message, &upiu, op, data, near)
+}
+
+/// A command, with what its extension adds.
+fn whole(
+    message: Reader<'_>,
+    upiu: &CommandUpiu,
+    mut op: Op,
+    data: DataOut,
+    near: Seq,
+) -> Result<Command, DecodeError> {
     let mut freed = None;
     let mut host_seq = Seq::default();
     if let Some(extension) = upiu.extension {
@@ -146,6 +181,27 @@ pub fn encode_response(response: &Response, op: &Op, info: &DeviceInfo, out: &mu
         piggyback: response.piggyback,
     };
     upiu.encode(info, out).inspect_err(|_| out.truncate(start))
+}
+
+/// The RESPONSE UPIU to `op` and the bytes of its data, for a host controller that puts these elsewhere. `user` are the
+/// blocks of a READ that succeeded.
+///
+/// # Errors
+/// See [`encode_response`].
+pub fn encode_with_payload(
+    response: &Response,
+    op: &Op,
+    user: Vec<u8>,
+    info: &DeviceInfo,
+) -> Result<(Vec<u8>, Vec<u8>), EncodeError> {
+    let expected = u64::from(cdb::data_in_bytes(op, info)?);
+    let data = if op.is_user() { user } else { data::data_in(op, &response.data, info)?.0.bytes };
+    EncodeError::limit("bytes of data", data.len() as u64, expected)?;
+    let residual = (expected - data.len() as u64) as u32;
+    let Response { tag, status, hpb, piggyback, .. } = *response;
+    let mut upiu = Vec::new();
+    ResponseUpiu { tag, status, residual, hpb, piggyback }.encode(info, &mut upiu)?;
+    Ok((upiu, data))
 }
 
 /// Decodes a response to `expected` that fills `bytes`. `info` says how HPB groups are numbered. `near` is a sequence

@@ -80,7 +80,8 @@ pub const SENSE_BYTES: usize = 20;
 /// is 40h units, the largest power of two that fits.
 pub const MAX_DATA_SEGMENT: u32 = 32 * 1024;
 
-pub(super) const COMMAND: u8 = 0x01;
+/// Transaction code of a COMMAND UPIU (10.6.2).
+pub const COMMAND: u8 = 0x01;
 pub(super) const DATA_OUT: u8 = 0x02;
 pub(super) const RESPONSE: u8 = 0x21;
 pub(super) const DATA_IN: u8 = 0x22;
@@ -261,6 +262,27 @@ fn sense(status: Status) -> Option<(u8, u8)> {
     }
 }
 
+fn sense_bytes(key: u8, asc: u8) -> [u8; SENSE_BYTES] {
+    let mut data = [0; SENSE_BYTES];
+    (data[1], data[2], data[4], data[9], data[14]) = (SENSE_BYTES as u8 - 2, 0x70, key, 0x0A, asc);
+    data
+}
+
+/// A RESPONSE UPIU of any logical unit to a command that this model's device does not pass on: 32 bytes and sense data.
+/// `residual` counts the bytes of data that were expected and not sent; `sense` are sense key and additional sense code
+/// of a CHECK CONDITION.
+pub fn plain_response(lun: u8, tag: Tag, residual: u32, sense: Option<(u8, u8)>) -> Vec<u8> {
+    let mut bytes = vec![0; UPIU_BYTES];
+    (bytes[0], bytes[2], bytes[3]) = (RESPONSE, lun, tag.0);
+    bytes[1] = if residual > 0 { FLAG_UNDERFLOW } else { 0 };
+    bytes[12..16].copy_from_slice(&residual.to_be_bytes());
+    if let Some((key, asc)) = sense {
+        (bytes[7], bytes[11]) = (CHECK_CONDITION, SENSE_BYTES as u8);
+        bytes.extend_from_slice(&sense_bytes(key, asc));
+    }
+    bytes
+}
+
 fn decode_sense(sense: Reader<'_>) -> Result<Status, DecodeError> {
     let len = sense.u16(0, "sense data length")?;
     sense.exactly(0, "sense data length", u64::from(len), SENSE_BYTES as u64 - 2)?;
@@ -297,9 +319,7 @@ impl ResponseUpiu {
         let mut segment = Vec::new();
         if let Some((key, asc)) = sense(self.status) {
             bytes[7] = CHECK_CONDITION;
-            let mut data = [0; SENSE_BYTES];
-            (data[1], data[2], data[4], data[9], data[14]) = (SENSE_BYTES as u8 - 2, 0x70, key, 0x0A, asc);
-            segment.extend_from_slice(&data);
+            segment.extend_from_slice(&sense_bytes(key, asc));
         }
         if let Some((flags, notice)) = notice {
             bytes[9] = flags;

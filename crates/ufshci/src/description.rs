@@ -1,0 +1,18 @@
+//! What a device says about itself that the simulation does not know.
+
+use units::Nanos;
+
+/// Names of a device, and the times of what never reaches its flash.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Description {
+    /// Vendor, at most 8 characters.
+    pub vendor: String,
+    /// Product, at most 16 characters.
+    pub product: String,
+    /// The device announces HPB 2.0, if it can.
+    pub hpb: bool,
+    /// From a command that needs no flash to its answer.
+    pub answer_time: Nanos,
+    /// From a UIC command to its end.
+    pub uic_time: Nanos,
+}

@@ -1,0 +1,129 @@
+//! Descriptors (JESD220E clause 14.1). Fields that are not named here are 0.
+
+use ufs::DeviceInfo;
+use units::UNIT_BYTES;
+
+use super::Device;
+use crate::registers::SLOTS;
+
+const DEVICE: u8 = 0x00;
+const UNIT: u8 = 0x02;
+const INTERCONNECT: u8 = 0x04;
+const STRING: u8 = 0x05;
+const GEOMETRY: u8 = 0x07;
+const POWER: u8 = 0x08;
+const HEALTH: u8 = 0x09;
+
+/// Logical units that the standard has room for, of which the first is there.
+const UNITS: u8 = 8;
+/// Names of the string descriptors: manufacturer, product, serial number, OEM, revision.
+const VENDOR_STRING: u8 = 1;
+const PRODUCT_STRING: u8 = 2;
+const SERIAL_STRING: u8 = 3;
+const OEM_STRING: u8 = 4;
+const REVISION_STRING: u8 = 5;
+
+/// Revision of the product.
+pub const REVISION: &str = "0001";
+
+/// Puts big-endian bytes at a place.
+fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
+    bytes[at..at + value.len()].copy_from_slice(value);
+}
+
+fn empty(kind: u8, len: u8) -> Vec<u8> {
+    let mut bytes = vec![0; len.into()];
+    (bytes[0], bytes[1]) = (len, kind);
+    bytes
+}
+
+impl Device {
+    /// A descriptor; `None` if there is none of this name and index.
+    pub fn descriptor(&self, idn: u8, index: u8, info: &DeviceInfo) -> Option<Vec<u8>> {
+        match (idn, index) {
+            (DEVICE, 0) => Some(self.device_descriptor(info)),
+            (UNIT, 0..UNITS) => Some(self.unit_descriptor(index, info)),
+            (INTERCONNECT, 0) => Some(vec![6, INTERCONNECT, 0x01, 0x80, 0x04, 0x10]),
+            (STRING, _) => self.string_descriptor(index),
+            (GEOMETRY, 0) => Some(self.geometry_descriptor(info)),
+            (POWER, 0) => Some(empty(POWER, 0x62)),
+            (HEALTH, 0) => Some(empty(HEALTH, 0x25)),
+            _ => None,
+        }
+    }
+
+    /// Clause 14.1.4.2; HPB fields: JESD220-3A.
+    fn device_descriptor(&self, info: &DeviceInfo) -> Vec<u8> {
+        let mut bytes = empty(DEVICE, 0x59);
+        bytes[0x06] = 1; // bNumberLU
+        bytes[0x07] = 4; // bNumberWLU
+        bytes[0x0A] = 1; // bInitPowerMode: active
+        bytes[0x0B] = 0x7F; // bHighPriorityLUN: none
+        put(&mut bytes, 0x10, &[0x03, 0x10]); // wSpecVersion
+        put(&mut bytes, 0x14, &[VENDOR_STRING, PRODUCT_STRING, SERIAL_STRING, OEM_STRING]);
+        put(&mut bytes, 0x1A, &[0x16, 0x1A]); // place and size of units in the configuration descriptor
+        bytes[0x1C] = 2; // bDeviceRTTCap
+        bytes[0x21] = SLOTS; // bQueueDepth
+        bytes[0x2A] = REVISION_STRING;
+        if self.hpb_shape(info).is_some() {
+            bytes[0x1F] = 0x80; // bUFSFeaturesSupport: HPB (Linux looks here)
+            put(&mut bytes, 0x40, &[0x02, 0x00, u8::from(info.hpb_device_control)]);
+            put(&mut bytes, 0x4F, &0x80_u32.to_be_bytes()); // dExtendedUFSFeaturesSupport
+        }
+        bytes
+    }
+
+    /// Clause 14.1.4.4.
+    fn geometry_descriptor(&self, info: &DeviceInfo) -> Vec<u8> {
+        let mut bytes = empty(GEOMETRY, 0x57);
+        let sectors = u64::from(info.capacity_units) * UNIT_BYTES / 512;
+        put(&mut bytes, 0x04, &sectors.to_be_bytes()); // qTotalRawDeviceCapacity
+        put(&mut bytes, 0x0D, &0x2000_u32.to_be_bytes()); // dSegmentSize: 4 MiB
+        bytes[0x11] = 1; // bAllocationUnitSize
+        put(&mut bytes, 0x12, &[8, 8, 8, 0x40, 0x40]); // blocks of 4 KiB; data segments of 32 KiB
+        if let Some(shape) = self.hpb_shape(info) {
+            put(&mut bytes, 0x48, &[shape.region, 1, shape.subregion]);
+            put(&mut bytes, 0x4B, &shape.regions.to_be_bytes());
+        }
+        bytes
+    }
+
+    /// Clause 14.1.4.5.
+    fn unit_descriptor(&self, index: u8, info: &DeviceInfo) -> Vec<u8> {
+        let mut bytes = empty(UNIT, 0x2D);
+        bytes[0x02] = index;
+        if index > 0 {
+            return bytes;
+        }
+        let shape = self.hpb_shape(info);
+        bytes[0x03] = if shape.is_some() { 2 } else { 1 }; // bLUEnable
+        bytes[0x06] = SLOTS; // bLUQueueDepth
+        bytes[0x09] = 1; // bDataReliability
+        bytes[0x0A] = UNIT_BYTES.trailing_zeros() as u8; // bLogicalBlockSize
+        put(&mut bytes, 0x0B, &u64::from(info.capacity_units).to_be_bytes());
+        put(&mut bytes, 0x13, &1_u32.to_be_bytes()); // dEraseBlockSize: any block can be unmapped
+        bytes[0x17] = 3; // bProvisioningType: thin, unmapped blocks read as zeroes
+        put(&mut bytes, 0x18, &u64::from(info.capacity_units).to_be_bytes());
+        if let Some(shape) = shape {
+            put(&mut bytes, 0x23, &shape.regions.to_be_bytes()); // wLUMaxActiveHPBRegions
+        }
+        bytes
+    }
+
+    /// Clause 14.1.4.8: UTF-16.
+    fn string_descriptor(&self, index: u8) -> Option<Vec<u8>> {
+        let text = match index {
+            VENDOR_STRING => &self.description.vendor,
+            PRODUCT_STRING => &self.description.product,
+            SERIAL_STRING => "1",
+            OEM_STRING => "ufsim",
+            REVISION_STRING => REVISION,
+            _ => return None,
+        };
+        let mut bytes = vec![0, STRING];
+        bytes.extend(text.encode_utf16().flat_map(u16::to_be_bytes));
+        bytes.truncate(0xFE);
+        bytes[0] = bytes.len() as u8;
+        Some(bytes)
+    }
+}

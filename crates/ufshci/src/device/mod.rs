@@ -1,0 +1,54 @@
+//! The part of a device that answers without flash: descriptors, attributes, flags, and SCSI commands about the unit.
+
+mod descriptors;
+mod query;
+pub mod scsi;
+
+use ufs::DeviceInfo;
+
+use crate::description::Description;
+use query::{Attributes, Flags};
+
+/// What the device remembers.
+#[derive(Debug)]
+pub struct Device {
+    description: Description,
+    attributes: Attributes,
+    flags: Flags,
+}
+
+impl Device {
+    pub fn new(description: Description) -> Device {
+        Device { description, attributes: Attributes::default(), flags: Flags::default() }
+    }
+
+    /// Power has been cut, or the device has been reset.
+    pub fn reset(&mut self) {
+        *self = Device::new(self.description.clone());
+    }
+}
+
+/// Sizes that HPB descriptors need.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct HpbShape {
+    /// Of a region and a subregion, as powers of two of 512 bytes.
+    region: u8,
+    subregion: u8,
+    regions: u16,
+}
+
+impl Device {
+    /// How HPB 2.0 describes the device; `None` if it announces none, or its sizes are none that the standard can say.
+    fn hpb_shape(&self, info: &DeviceInfo) -> Option<HpbShape> {
+        let bytes = |groups: u32| u64::from(info.hpb_group_entries) * u64::from(groups) * units::UNIT_BYTES;
+        let power = |bytes: u64| bytes.is_power_of_two().then(|| (bytes / 512).trailing_zeros() as u8);
+        if !self.description.hpb || info.has_plain_entries() {
+            return None;
+        }
+        Some(HpbShape {
+            region: power(bytes(info.hpb_region_groups))?,
+            subregion: power(bytes(1))?,
+            regions: u16::try_from(info.hpb_regions()).unwrap_or(u16::MAX),
+        })
+    }
+}

@@ -1,0 +1,37 @@
+//! What lies behind the controller.
+
+use ufs::{Command, DeviceInfo, Response};
+use units::SimTime;
+
+/// The end of a command.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Answer {
+    /// When the response came to the host.
+    pub at: SimTime,
+    /// The response, under the tag of its command.
+    pub response: Response,
+    /// The blocks of a READ that succeeded.
+    pub data: Vec<u8>,
+}
+
+/// The simulated device on its link.
+pub trait Medium {
+    /// Its sizes.
+    fn info(&self) -> &DeviceInfo;
+
+    /// False while it recovers from a power cut.
+    fn is_ready(&self) -> bool;
+
+    /// A command leaves the host at a time. `data` are the blocks of a WRITE. The tag of the command is free: its last
+    /// answer has been taken.
+    fn submit(&mut self, at: SimTime, command: Command, data: Vec<u8>);
+
+    /// When something happens next, the time of an answer that waits included; `None` if nothing is left to happen.
+    fn next_time(&self) -> Option<SimTime>;
+
+    /// Lets everything happen up to a time.
+    fn run_until(&mut self, at: SimTime);
+
+    /// The next answer.
+    fn answer(&mut self) -> Option<Answer>;
+}
