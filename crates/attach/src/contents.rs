@@ -64,9 +64,9 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// An empty device of `units` units. What the store has comes with [`Contents::refill`].
-    pub fn new(units: u32, store: Box<dyn Store>) -> Contents {
-        let mut ledger = Ledger::new(units);
+    /// A device whose units hold what a ledger says, of which the store has no data yet. What the store has comes with
+    /// [`Contents::refill`].
+    pub fn new(mut ledger: Ledger, store: Box<dyn Store>) -> Contents {
         ledger.note_settled();
         Contents {
             ledger,

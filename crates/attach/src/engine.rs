@@ -13,8 +13,9 @@
 use std::collections::VecDeque;
 
 use host::{Completion, Driver, HostConfig, Request, RequestOp};
-use lab::{Digest, Machine, Stack, Turn, assemble_stack, of_data};
-use ledger::{Span, Version};
+use lab::oracle::Oracle;
+use lab::{Digest, Machine, Recorder, Stack, Turn, assemble_stack, of_data};
+use ledger::{Ledger, Span, Version};
 use ufs::{Command, Status, Tag};
 use units::{AppId, Lpa, SimTime};
 use workload::Rng;
@@ -89,6 +90,7 @@ pub struct Engine {
     pub(crate) tally: Tally,
     digest: Digest,
     pub(crate) log: Option<ArrivalLog>,
+    pub(crate) recorder: Option<Recorder>,
     pub(crate) sabotage: Option<Hole>,
 }
 
@@ -100,19 +102,24 @@ impl Engine {
     pub fn new(machine: &Machine, seed: u64, store: Box<dyn Store>) -> Result<Engine, lab::LabError> {
         let Machine { parts, profile } = machine;
         let stack = assemble_stack(profile, *parts, seed)?;
-        Ok(Engine::of(stack, profile.host_config(*parts), None, seed, store))
+        let contents = Contents::new(Ledger::new(stack.device.info().capacity_units), store);
+        let mut engine = Engine::of(stack, profile.host_config(*parts), None, seed, contents);
+        engine.refill();
+        Ok(engine)
     }
 
-    /// The same for a host outside that makes its own commands ([`Engine::relay`]); the machine's scheduler and booster
-    /// stand still.
+    /// An engine for a host outside that makes its own commands ([`Engine::relay`]), on a stack whose driver is replaced.
+    /// `expected` is what its units hold; those that were written before have no bytes, and read as zeroes.
     ///
-    /// # Errors
-    /// See [`Engine::new`].
-    pub fn for_outside(machine: &Machine, seed: u64, store: Box<dyn Store>) -> Result<Engine, lab::LabError> {
-        let Machine { parts, profile } = machine;
-        let mut stack = assemble_stack(profile, *parts, seed)?;
+    /// # Panics
+    /// If the store has data.
+    pub fn for_outside(mut stack: Stack, expected: &Oracle, seed: u64, store: Box<dyn Store>) -> Engine {
+        assert!(store.held().is_empty(), "a host outside begins with an empty store");
         stack.driver = Driver::relay(stack.device.info());
-        Ok(Engine::of(stack, profile.host_config(*parts), Some(Outside::default()), seed, store))
+        let (ledger, last_stamp) = expected.to_ledger();
+        let contents = Contents::new(ledger, store);
+        let host = HostConfig::default();
+        Engine { last_stamp, ..Engine::of(stack, host, Some(Outside::default()), seed, contents) }
     }
 
     fn of(
@@ -120,11 +127,12 @@ impl Engine {
         driver_config: HostConfig,
         outside: Option<Outside>,
         seed: u64,
-        store: Box<dyn Store>,
+        contents: Contents,
     ) -> Engine {
         stack.device.note_programmed();
-        let contents = Contents::new(stack.device.info().capacity_units, store);
-        let mut engine = Engine {
+        let horizon = stack.now();
+        let last_completion = stack.events();
+        Engine {
             stack: Some(stack),
             driver_config,
             outside,
@@ -136,16 +144,26 @@ impl Engine {
             recovering: None,
             last_stamp: 0,
             done: VecDeque::new(),
-            horizon: SimTime::START,
-            last_completion: 0,
+            horizon,
+            last_completion,
             dice: Rng::from_seed(workload::named_seed(seed, "power cut", 0)),
             tally: Tally::new(),
             digest: Digest::default(),
             log: None,
+            recorder: None,
             sabotage: None,
-        };
-        engine.refill();
-        engine
+        }
+    }
+
+    /// Records from now on what a host outside asks for.
+    pub fn record(&mut self, recorder: impl FnOnce(&mut Stack) -> Recorder) {
+        self.recorder = Some(recorder(self.stack()));
+    }
+
+    /// Ends the record, and gives it with the stack that it is about.
+    pub fn take_record(&mut self) -> Option<(Recorder, &mut Stack)> {
+        let recorder = self.recorder.take()?;
+        Some((recorder, self.stack()))
     }
 
     /// Breaks a promise from now on.
@@ -281,6 +299,9 @@ impl Engine {
         }
         let arrival = self.horizon;
         let id = self.enter(Under { token, kind, op, span, stamp, arrival, flush_follows, until: 0, command });
+        if let (Some(recorder), Some(stack)) = (&mut self.recorder, &mut self.stack) {
+            recorder.entered(id, op, span.lpa, span.len, stack);
+        }
         if self.recovering.is_some() || self.saving.is_wanted() {
             self.waiting.push(id);
         } else {
@@ -355,6 +376,9 @@ impl Engine {
     /// simulator.
     pub fn step(&mut self) {
         let stack = self.stack.as_mut().expect("the power is on between calls");
+        if let Some(recorder) = &mut self.recorder {
+            recorder.look(stack);
+        }
         let turn = stack.step().expect("requests are under way, but nothing will ever happen");
         self.horizon = self.horizon.max(stack.now());
         if let Some(programmed) = stack.device.programmed().filter(|programmed| !programmed.is_empty()) {
@@ -368,6 +392,9 @@ impl Engine {
             Turn::None => {}
             Turn::Caller => self.host_turn(),
             Turn::Response(tag) => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.response(tag, stack);
+                }
                 stack.deliver(tag);
                 self.host_turn();
             }
@@ -406,6 +433,9 @@ impl Engine {
         self.digest.word((completion.status as u64) << 32 | u64::from(span.len));
         self.digest.word(of_data(&completion.data));
         self.digest.word(now.0);
+        if let (Some(recorder), Some(stack)) = (&mut self.recorder, &mut self.stack) {
+            recorder.completed(completion, stack);
+        }
         let result = self.result_of(id, &under, completion);
         if under.flush_follows && result.is_ok() {
             let flush = Under { op: RequestOp::Flush, flush_follows: false, ..under };
@@ -499,6 +529,8 @@ impl Engine {
     }
 
     pub(crate) fn internal(&mut self, kind: usize, op: RequestOp, span: Span, stamp: u32) {
+        // A record is of what comes from outside; who wants it has taken it.
+        self.recorder = None;
         let arrival = self.horizon;
         let under =
             Under { token: INTERNAL, kind, op, span, stamp, arrival, flush_follows: false, until: 0, command: None };

@@ -24,6 +24,8 @@ impl Engine {
         }
         self.fail_all(Failure::PowerCut);
         self.outside.iter_mut().for_each(Outside::forget);
+        // A record is of one host; who wants it has taken it.
+        self.recorder = None;
         self.saving = Saving::No;
         self.contents.power_cut();
         self.tally.cuts += 1;

@@ -1,13 +1,16 @@
 //! A host outside that makes its own commands: its data, its own kinds of command, its mistakes, and power cuts.
 
-use lab::{Machine, Spec};
+use std::ops::ControlFlow;
+
+use lab::{Outside, Spec};
 use ufs::{Command, DataIn, DataOut, Op, Status, Tag};
 use ufsim_attach::{Engine, MemoryStore, Relayed, UNIT};
 use units::{Lpa, SegmentId, Seq};
 
 fn engine(scheme: &str) -> Engine {
-    let machine: Machine = Spec { profile: "tiny".into(), ..Spec::new(scheme, "") }.resolve().expect("a machine");
-    Engine::for_outside(&machine, 7, Box::new(MemoryStore::new())).expect("the profile's own settings")
+    let spec = Spec { profile: "tiny".into(), ..Spec::new(scheme, "") };
+    let (_, stack, expected) = Outside::begin(&spec, &mut |_| ControlFlow::Continue(())).expect("a machine");
+    Engine::for_outside(stack, &expected, 7, Box::new(MemoryStore::new()))
 }
 
 fn begin(engine: &mut Engine, tag: u8, op: Op, data: Vec<u8>) {

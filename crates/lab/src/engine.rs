@@ -6,6 +6,7 @@ use std::path::Path;
 
 use host::BoosterKind;
 use workload::fio::JobFile;
+use workload::report::Report;
 use workload::report::phone::LoggedRead;
 use workload::{Fault, Footprint, Source};
 
@@ -17,11 +18,14 @@ use crate::kind::WorkloadKind;
 use crate::observe::{LogPart, Observe};
 use crate::open::{Beneath, JobText, Workload, kind_of, open};
 use crate::options::{Settled, Setup, Spec};
+use crate::oracle::Oracle;
 use crate::progress::{OnProgress, Wall, throttled};
+use crate::recorder::Recorder;
 use crate::report::{Context, Start, report};
 use crate::result::{RunResult, Verified};
 use crate::run::{Stop, System};
 use crate::spec::Machine;
+use crate::stack::Stack;
 use crate::sweep::Sweep;
 
 /// Bytes of a mapping entry in host memory, the larger of the boosters' two (an HPB entry has 8).
@@ -84,6 +88,61 @@ pub fn simulate_phone(spec: &Spec, keep_reads: bool, progress: &mut OnProgress) 
         workload.source.keep_reads();
     }
     run.go(workload, Observe::default(), progress)
+}
+
+/// A machine whose requests come from outside, new or aged as the spec says, and the driver's own to be replaced.
+pub struct Outside {
+    spec: Spec,
+    machine: Machine,
+    state: Option<Header>,
+    wall: Wall,
+}
+
+impl Outside {
+    /// The machine of a spec, whose `workload` is only a name.
+    ///
+    /// # Errors
+    /// See [`simulate`].
+    pub fn begin(spec: &Spec, progress: &mut OnProgress) -> Result<(Outside, Stack, Oracle), LabError> {
+        let run = Run::of(spec)?;
+        let (system, state) = run.begin(progress)?;
+        let (stack, oracle) = system.into_stack();
+        Ok((Outside { spec: spec.clone(), machine: run.machine, state, wall: run.wall }, stack, oracle))
+    }
+
+    /// What it is made of.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// The result of what has been recorded. `kind` names where the requests came from.
+    ///
+    /// # Errors
+    /// If a timeline cannot be written.
+    pub fn result(
+        &self,
+        kind: &'static str,
+        mut recorder: Recorder,
+        stack: &mut Stack,
+    ) -> Result<Ran, LabError> {
+        let (after, requests) = recorder.end(stack);
+        let Outside { spec, machine, state, wall } = self;
+        let run = Run { spec, machine: machine.clone(), wall: wall.clone() };
+        let observed = recorder.watchers.take().map(|watchers| watchers.finish(None, after.at));
+        let notice = observed.transpose().map_err(unwritten_timeline)?.flatten();
+        let profile = &run.machine.profile;
+        let before = &recorder.measure.before;
+        let context = Context {
+            own: Report::default(),
+            setup: run.setup(kind, state.clone())?,
+            energy: profile.values.energy,
+            host_dram_limit: None,
+            wall_seconds: run.wall.seconds(),
+            start: Start { wall_seconds: 0.0, requests: 0, operations: before.operations() },
+            warnings: profile.what_if().into_iter().chain(notice).collect(),
+        };
+        Ok(Ran { result: report(&recorder.measure, &after, context), reads: None, requests })
+    }
 }
 
 /// What a run gives.
@@ -186,7 +245,7 @@ impl Run<'_> {
         let Machine { parts, profile } = &self.machine;
         let context = Context {
             own,
-            setup: self.setup(&workload, state)?,
+            setup: self.setup_of(&workload, state)?,
             energy: profile.values.energy,
             host_dram_limit: profile.host_config(*parts).memory_limit_bytes,
             wall_seconds: self.wall.seconds(),
@@ -308,13 +367,26 @@ impl Run<'_> {
             .then(|| format!("seed = {seed} changes nothing: no part of this run is random"))
     }
 
-    fn setup(&self, workload: &Workload, state: Option<Header>) -> Result<Setup, LabError> {
+    fn setup_of(&self, workload: &Workload, state: Option<Header>) -> Result<Setup, LabError> {
+        let Workload { replay, depth, folded, merged, .. } = *workload;
+        self.settle(state, |settled| Settled { replay, depth, folded, merged, ..settled })
+    }
+
+    fn setup(&self, replay: &'static str, state: Option<Header>) -> Result<Setup, LabError> {
+        self.settle(state, |settled| Settled { replay, ..settled })
+    }
+
+    fn settle(
+        &self,
+        state: Option<Header>,
+        more: impl FnOnce(Settled<'_>) -> Settled<'_>,
+    ) -> Result<Setup, LabError> {
         let (spec, parts) = (self.spec, self.machine.parts);
         let overrides = spec.overrides()?;
         let aged_with = state.as_ref().map(|state| aged_with(state, spec, &self.machine)).unwrap_or_default();
         let age = state.map(|state| state.age);
-        let Workload { replay, depth, folded, merged, .. } = *workload;
-        Ok(Setup::of(&Settled { spec, parts, overrides, replay, depth, folded, merged, age, aged_with }))
+        let (depth, folded, merged) = (None, None, false);
+        Ok(Setup::of(&more(Settled { spec, parts, overrides, replay: "", depth, folded, merged, age, aged_with })))
     }
 }
 

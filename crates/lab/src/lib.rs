@@ -45,6 +45,7 @@ mod power;
 pub mod profile;
 mod progress;
 mod queue;
+mod recorder;
 mod recording;
 mod report;
 mod requests;
@@ -68,7 +69,7 @@ pub use columns::columns_json;
 pub use declared::declared;
 pub use digest::{Digest, of_data};
 pub use energy::{Energy, EnergyModel};
-pub use engine::{Ran, age, age_header, check, simulate, simulate_observed, simulate_phone, simulate_workload};
+pub use engine::{Outside, Ran, age, age_header, check, simulate, simulate_observed, simulate_phone, simulate_workload};
 pub use error::LabError;
 pub use fio_json::fio_json;
 pub use kind::WorkloadKind;
@@ -81,6 +82,7 @@ pub use opened::{OpenedTrace, simulate_trace};
 pub use options::{Setup, Spec};
 pub use options_page::{options_markdown, options_python};
 pub use progress::{OnProgress, Progress};
+pub use recorder::Recorder;
 pub use recording::Recording;
 pub use result::{
     AllCounters, GroupResult, HostDram, HostTimeResult, HostWork, KindOverTime, KindResult, Latencies, Latency, Named,

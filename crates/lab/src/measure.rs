@@ -12,6 +12,7 @@ use crate::digest::Digest;
 use crate::over_time::Intervals;
 use crate::recording::Recording;
 use crate::requests::Slot;
+use crate::stack::Stack;
 
 /// Significant decimal digits of recorded latencies.
 const DIGITS: u8 = 3;
@@ -46,6 +47,20 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Those of a stack.
+    pub fn of(stack: &Stack) -> Snapshot {
+        Snapshot {
+            host: stack.driver.stats(),
+            host_schemes: stack.driver.scheme_counters(),
+            device: stack.device.stats(),
+            mapping: stack.device.scheme_counters(),
+            nand: *stack.device.nand_counters(),
+            power: stack.power_account(),
+            host_time: None,
+            at: stack.now(),
+        }
+    }
+
     /// Every counter of the driver, those of its scheduler and its booster included.
     pub fn of_host(&self) -> impl Iterator<Item = (&'static Counter, u64)> {
         HostStats::COUNTERS.iter().zip(self.host.values()).chain(self.host_schemes.iter().copied())

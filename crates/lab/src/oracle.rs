@@ -14,7 +14,7 @@ mod tests;
 use std::io::{Read, Write};
 
 use archive::{ArchiveError, Reader, Writer};
-use ledger::{Ledger, Version};
+use ledger::{Ledger, Span, Version};
 use thiserror::Error;
 use ufs::{Content, DataIn};
 use units::Lpa;

@@ -28,6 +28,7 @@ pub type OnProgress<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
 #[expect(clippy::disallowed_types, reason = "the border measures how fast the simulator is; no model sees this")]
 mod wall {
     /// A stop watch.
+    #[derive(Clone)]
     pub struct Wall(std::time::Instant);
 
     impl Wall {

@@ -523,22 +523,18 @@ impl System {
     }
 
     fn snapshot(&self) -> Snapshot {
-        Snapshot {
-            host: self.stack.driver.stats(),
-            host_schemes: self.stack.driver.scheme_counters(),
-            device: self.stack.device.stats(),
-            mapping: self.stack.device.scheme_counters(),
-            nand: *self.stack.device.nand_counters(),
-            power: self.stack.power_account(),
-            host_time: self.block.as_ref().map(|block| block.account()),
-            at: self.stack.now(),
-        }
+        Snapshot { host_time: self.block.as_ref().map(|block| block.account()), ..Snapshot::of(&self.stack) }
     }
 
     /// What is left when the clock is taken away.
     pub(crate) fn into_parts(self) -> (Device, Oracle, SimTime) {
         let now = self.now();
         (self.stack.device, self.oracle, now)
+    }
+
+    /// The stack, for who has a loop of his own, and what is expected of its device.
+    pub fn into_stack(self) -> (Stack, Oracle) {
+        (self.stack, self.oracle)
     }
 
     /// After power-on: lets the device rebuild its mapping, attaches the driver that `attach` gives for the last change

@@ -8,6 +8,7 @@ pyo3::create_exception!(ufsim, ConfigError, PyValueError, "Wrong input; the mess
 pyo3::create_exception!(ufsim, OptionError, ConfigError, "An option that has no effect on this workload.");
 pyo3::create_exception!(ufsim, StateError, ConfigError, "A file of an aged state that cannot be used.");
 pyo3::create_exception!(ufsim, OutputError, PyOSError, "A file that cannot be written; the message names it.");
+pyo3::create_exception!(ufsim, GuestError, PyRuntimeError, "A guest that could not be started, or has died.");
 pyo3::create_exception!(ufsim, SimulationBug, PyRuntimeError, "A check inside the simulator failed.");
 
 /// The exception of an error.

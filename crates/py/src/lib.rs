@@ -4,6 +4,7 @@
 mod added;
 mod crash;
 mod errors;
+mod linux;
 mod serve;
 mod store;
 
@@ -17,7 +18,7 @@ use lab::{Column, LabError, Logging, Observe, OnProgress, Ran, RunResult, Series
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::errors::{ConfigError, OptionError, OutputError, SimulationBug, StateError, config_error, exception};
+use crate::errors::{ConfigError, GuestError, OptionError, OutputError, SimulationBug, StateError, config_error, exception};
 
 // Named after the package in which users find them, or they could not be pickled.
 /// Presets: dictionaries with `name`, `scheduler`, `booster`, `mapping`, `summary`.
@@ -94,7 +95,7 @@ fn described(name: &str, settings_json: &str) -> PyResult<Description> {
 #[pyo3(signature = (spec_json, progress=None))]
 fn simulate(py: Python<'_>, spec_json: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
     let spec = Spec::from_json(spec_json).map_err(exception)?;
-    let result = watched(py, progress, |on_progress| lab::simulate(&spec, on_progress))?;
+    let result = watched(py, progress, |on_progress| lab::simulate(&spec, on_progress), exception)?;
     serde_json::to_string(&result).map_err(config_error)
 }
 
@@ -108,7 +109,7 @@ fn simulate_phone<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Option<Bound<'py, PyDict>>)> {
     let spec = Spec::from_json(spec_json).map_err(exception)?;
-    let ran = watched(py, progress, |on_progress| lab::simulate_phone(&spec, keep_reads, on_progress))?;
+    let ran = watched(py, progress, |on_progress| lab::simulate_phone(&spec, keep_reads, on_progress), exception)?;
     let json = serde_json::to_string(&ran.result).map_err(config_error)?;
     Ok((json, ran.reads.map(|reads| dictionary(py, &lab::columns(lab::READS, reads.into_iter()))).transpose()?))
 }
@@ -142,6 +143,33 @@ fn hand_over(raised: &Raised, call: impl for<'py> FnOnce(Python<'py>) -> PyResul
     }
 }
 
+/// What is wanted beside a result. What the caller's functions raise is kept in `raised`.
+fn observing(
+    spec: &Spec,
+    raised: &Raised,
+    keep: Option<usize>,
+    log: Option<(usize, Py<PyAny>)>,
+    timeline: Option<(PathBuf, String, u64)>,
+    series: Option<(String, Py<PyAny>)>,
+) -> PyResult<Observe> {
+    let parts = log.map(|(length, sink)| {
+        let raised = Arc::clone(raised);
+        let take = move |part| hand_over(&raised, |py| sink.call1(py, (LogPart(part),)).map(drop));
+        Logging::Parts(length, Box::new(take))
+    });
+    let series = series.map(|(step, sink)| {
+        let raised = Arc::clone(raised);
+        let take = move |rows: Vec<_>| hand_over(&raised, |py| sink.call1(py, (dictionary(py, &rows)?,)).map(drop));
+        SeriesTo::new(&step, Box::new(take))
+    });
+    let timeline = timeline.map(|(path, window, most)| TimelineTo::file(&path, &window, most, spec));
+    Ok(Observe {
+        log: keep.map(Logging::First).or(parts),
+        timeline: timeline.transpose().map_err(exception)?,
+        series: series.transpose().map_err(exception)?,
+    })
+}
+
 /// Runs one scheme, and keeps what is wanted beside its result. `keep`: a log of so many requests. `log`: length of its
 /// parts, and what takes them. `timeline`: path, window and most events. `series`: step, and what takes its rows.
 #[pyfunction]
@@ -157,23 +185,8 @@ fn simulate_observed(
 ) -> PyResult<(String, Option<LogPart>)> {
     let spec = Spec::from_json(spec_json).map_err(exception)?;
     let raised = Raised::default();
-    let parts = log.map(|(length, sink)| {
-        let raised = Arc::clone(&raised);
-        let take = move |part| hand_over(&raised, |py| sink.call1(py, (LogPart(part),)).map(drop));
-        Logging::Parts(length, Box::new(take))
-    });
-    let series = series.map(|(step, sink)| {
-        let raised = Arc::clone(&raised);
-        let take = move |rows: Vec<_>| hand_over(&raised, |py| sink.call1(py, (dictionary(py, &rows)?,)).map(drop));
-        SeriesTo::new(&step, Box::new(take))
-    });
-    let timeline = timeline.map(|(path, window, most)| TimelineTo::file(&path, &window, most, &spec));
-    let observe = Observe {
-        log: keep.map(Logging::First).or(parts),
-        timeline: timeline.transpose().map_err(exception)?,
-        series: series.transpose().map_err(exception)?,
-    };
-    let ran = watched(py, progress, |on_progress| lab::simulate_observed(&spec, observe, on_progress));
+    let observe = observing(&spec, &raised, keep, log, timeline, series)?;
+    let ran = watched(py, progress, |on_progress| lab::simulate_observed(&spec, observe, on_progress), exception);
     if let Some(error) = raised.lock().expect("nobody panics with the lock").take() {
         return Err(error);
     }
@@ -251,7 +264,7 @@ impl OpenedTrace {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(String, LogPart)> {
         let spec = Spec::from_json(spec_json).map_err(exception)?;
-        let ran = watched(py, progress, |on_progress| lab::simulate_trace(&spec, &self.0, most, on_progress))?;
+        let ran = watched(py, progress, |on_progress| lab::simulate_trace(&spec, &self.0, most, on_progress), exception)?;
         let json = serde_json::to_string(&ran.result).map_err(config_error)?;
         Ok((json, LogPart(ran.requests.expect("a log was asked for"))))
     }
@@ -262,7 +275,7 @@ impl OpenedTrace {
 #[pyo3(signature = (spec_json, path, progress=None))]
 fn age(py: Python<'_>, spec_json: &str, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<()> {
     let spec = Spec::from_json(spec_json).map_err(exception)?;
-    let aged = watched(py, progress, |on_progress| lab::age(&spec, on_progress))?;
+    let aged = watched(py, progress, |on_progress| lab::age(&spec, on_progress), exception)?;
     py.detach(|| aged.save(&path)).map_err(exception)
 }
 
@@ -288,10 +301,11 @@ fn state_header(path: PathBuf) -> PyResult<String> {
 
 /// Runs `work` without the interpreter's lock. What a signal handler or the caller's function raises meanwhile stops it
 /// and is passed on.
-fn watched<T: Send>(
+fn watched<T: Send, E: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
-    work: impl Send + FnOnce(&mut OnProgress) -> Result<T, LabError>,
+    work: impl Send + FnOnce(&mut OnProgress) -> Result<T, E>,
+    exception: impl FnOnce(E) -> PyErr,
 ) -> PyResult<T> {
     let mut raised = None;
     let result = py.detach(|| {
@@ -387,6 +401,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("OptionError", module.py().get_type::<OptionError>())?;
     module.add("OutputError", module.py().get_type::<OutputError>())?;
     module.add("StateError", module.py().get_type::<StateError>())?;
+    module.add("GuestError", module.py().get_type::<GuestError>())?;
     module.add("SimulationBug", module.py().get_type::<SimulationBug>())?;
     module.add_function(wrap_pyfunction!(schemes, module)?)?;
     module.add_function(wrap_pyfunction!(parts, module)?)?;
@@ -403,6 +418,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<LogPart>()?;
     module.add_class::<OpenedTrace>()?;
     module.add_class::<serve::Server>()?;
+    module.add_class::<linux::LinuxDevice>()?;
     module.add_function(wrap_pyfunction!(serve::replay_arrivals, module)?)?;
     module.add_function(wrap_pyfunction!(store::check_store, module)?)?;
     module.add_function(wrap_pyfunction!(store::rescue_store, module)?)?;

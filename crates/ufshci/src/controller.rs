@@ -129,9 +129,14 @@ impl<M: Medium> Controller<M> {
         [due, self.medium.next_time()].into_iter().flatten().min()
     }
 
-    /// Power is cut, of host and device: whoever drives the controller next finds it as new. What becomes of the medium
-    /// is the caller's affair; it must have no answer left.
-    pub fn power_cut(&mut self) {
+    /// True if the device announces HPB.
+    pub fn announces_hpb(&self) -> bool {
+        self.device.announces_hpb(self.medium.info())
+    }
+
+    /// Host and device are switched on: the driver that comes finds registers and attributes as new. The medium has
+    /// nothing under way.
+    pub fn switch_on(&mut self) {
         self.slots = Slots::default();
         self.at_work = [None; reg::SLOTS as usize];
         self.device.reset();

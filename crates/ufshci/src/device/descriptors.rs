@@ -16,6 +16,8 @@ const HEALTH: u8 = 0x09;
 
 /// Logical units that the standard has room for, of which the first is there.
 const UNITS: u8 = 8;
+/// Index of the RPMB well-known unit.
+const RPMB: u8 = 0xC4;
 /// Names of the string descriptors: manufacturer, product, serial number, OEM, revision.
 const VENDOR_STRING: u8 = 1;
 const PRODUCT_STRING: u8 = 2;
@@ -37,12 +39,20 @@ fn empty(kind: u8, len: u8) -> Vec<u8> {
     bytes
 }
 
+/// Clause 14.1.4.6. Linux asks for the queue depth of this unit, too.
+fn rpmb_descriptor() -> Vec<u8> {
+    let mut bytes = empty(UNIT, 0x23);
+    (bytes[0x02], bytes[0x0A]) = (RPMB, 8); // blocks of 256 bytes
+    bytes
+}
+
 impl Device {
     /// A descriptor; `None` if there is none of this name and index.
     pub fn descriptor(&self, idn: u8, index: u8, info: &DeviceInfo) -> Option<Vec<u8>> {
         match (idn, index) {
             (DEVICE, 0) => Some(self.device_descriptor(info)),
             (UNIT, 0..UNITS) => Some(self.unit_descriptor(index, info)),
+            (UNIT, RPMB) => Some(rpmb_descriptor()),
             (INTERCONNECT, 0) => Some(vec![6, INTERCONNECT, 0x01, 0x80, 0x04, 0x10]),
             (STRING, _) => self.string_descriptor(index),
             (GEOMETRY, 0) => Some(self.geometry_descriptor(info)),

@@ -38,6 +38,11 @@ struct HpbShape {
 }
 
 impl Device {
+    /// True if it announces HPB.
+    pub fn announces_hpb(&self, info: &DeviceInfo) -> bool {
+        self.hpb_shape(info).is_some()
+    }
+
     /// How HPB 2.0 describes the device; `None` if it announces none, or its sizes are none that the standard can say.
     fn hpb_shape(&self, info: &DeviceInfo) -> Option<HpbShape> {
         let bytes = |groups: u32| u64::from(info.hpb_group_entries) * u64::from(groups) * units::UNIT_BYTES;

@@ -1,0 +1,256 @@
+//! The process of a guest.
+
+use std::fs::File;
+use std::io::{self, IoSliceMut};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::fs::MemfdFlags;
+use rustix::io::FdFlags;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use thiserror::Error;
+
+use crate::page::{self, Asked, Page};
+use crate::ram::Ram;
+
+/// First bytes of the guest's greeting.
+const MAGIC: u32 = 0x7366_6375;
+/// Version of the protocol.
+const VERSION: u32 = 1;
+/// Bytes of the greeting: magic, version, first byte and size of the memory.
+const HELLO_BYTES: usize = 24;
+/// What the guest's clock says at the beginning: 2020-01-01.
+const CLOCK_NS: u64 = 1_577_836_800_000_000_000;
+/// Bytes of the console that an error tells.
+const CONSOLE_TAIL: usize = 1500;
+
+/// What processors cost; nothing is the default.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Cost {
+    /// Of a system call, in ns.
+    pub syscall_ns: u32,
+    /// Of an access to a register, in ns.
+    pub access_ns: u32,
+}
+
+/// What is booted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Boot {
+    /// The kernel.
+    pub kernel: PathBuf,
+    /// Folder of the run: the guest's `initrd` is there, it writes into `out`, and its console is the file `console`.
+    pub folder: PathBuf,
+    /// Memory of the guest in MiB.
+    pub memory_mib: u32,
+    /// Decides the random numbers of the guest.
+    pub seed: u64,
+    /// What processors cost.
+    pub cost: Cost,
+    /// The console is the terminal, not a file.
+    pub terminal: bool,
+}
+
+/// Why a guest has not done its work.
+#[derive(Debug, Error)]
+pub enum GuestError {
+    /// The operating system has said no.
+    #[error("{what}: {error}")]
+    Io { what: &'static str, error: io::Error },
+    /// The guest speaks another protocol.
+    #[error("the guest's kernel does not fit this version of ufsim: {0}; build it again with make linux")]
+    Unfit(String),
+    /// Its process has ended by itself.
+    #[error("the guest has died ({status}); the end of its console:\n{console}")]
+    Died { status: String, console: String },
+}
+
+fn io_error(what: &'static str) -> impl Fn(io::Error) -> GuestError {
+    move |error| GuestError::Io { what, error }
+}
+
+fn errno(what: &'static str) -> impl Fn(rustix::io::Errno) -> GuestError {
+    move |error| GuestError::Io { what, error: error.into() }
+}
+
+/// A guest that runs.
+#[derive(Debug)]
+pub struct Guest {
+    child: Child,
+    page: Page,
+    /// Its memory.
+    pub ram: Ram,
+    boot: Boot,
+    /// Both ends live as long as this does.
+    _socket: UnixStream,
+    /// The processors of this thread before it shared one with the guest.
+    processors: CpuSet,
+}
+
+impl Guest {
+    /// Starts a guest, up to its greeting.
+    ///
+    /// # Errors
+    /// If it cannot be started, or ends before.
+    pub fn start(boot: &Boot) -> Result<Guest, GuestError> {
+        let page_file = rustix::fs::memfd_create("ufsim page", MemfdFlags::empty()).map_err(errno("shared page"))?;
+        rustix::fs::ftruncate(&page_file, page::BYTES as u64).map_err(errno("shared page"))?;
+        let page = Page::map(&page_file).map_err(io_error("shared page"))?;
+        let (socket, theirs) = UnixStream::pair().map_err(io_error("socket"))?;
+        let theirs = OwnedFd::from(theirs);
+        rustix::io::fcntl_setfd(&theirs, FdFlags::empty()).map_err(errno("socket"))?;
+        let processors = share_a_processor()?;
+        let spawned = command(boot, &page_file, &theirs)?.spawn();
+        let mut child = match spawned {
+            Ok(child) => child,
+            Err(error) => {
+                let _ = sched_setaffinity(None, &processors);
+                return Err(GuestError::Io { what: "setarch (package util-linux)", error });
+            }
+        };
+        drop(theirs);
+        match greeting(&socket) {
+            Ok((memory, first, bytes)) => {
+                let ram = Ram::map(&memory, first, bytes).map_err(io_error("memory of the guest"))?;
+                Ok(Guest { child, page, ram, boot: boot.clone(), _socket: socket, processors })
+            }
+            Err(error) => {
+                let _ = sched_setaffinity(None, &processors);
+                match error {
+                    GuestError::Io { .. } => Err(died(boot, child.wait())),
+                    other => {
+                        kill(&mut child);
+                        Err(other)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits until the guest gives the turn.
+    ///
+    /// # Errors
+    /// If it dies, or says what the protocol does not have.
+    pub fn turn(&mut self) -> Result<Asked, GuestError> {
+        while !self.page.wait().map_err(io_error("futex"))? {
+            if let Some(status) = self.child.try_wait().map_err(io_error("the guest's process"))? {
+                return Err(died(&self.boot, Ok(status)));
+            }
+        }
+        match self.page.asked() {
+            Asked::Unknown(op) => Err(GuestError::Unfit(format!("it asks for {op}"))),
+            asked => Ok(asked),
+        }
+    }
+
+    /// Gives the turn back.
+    pub fn answer(&self, registers: &[u32], line: bool, next: Option<units::SimTime>) {
+        self.page.answer(registers, line, next);
+    }
+
+    /// Waits for its end after it has halted.
+    ///
+    /// # Errors
+    /// If it has ended in another way.
+    pub fn end(mut self) -> Result<(), GuestError> {
+        let status = self.child.wait();
+        match status {
+            Ok(status) if status.success() => Ok(()),
+            other => Err(died(&self.boot, other)),
+        }
+    }
+}
+
+impl Drop for Guest {
+    /// The guest's power is off.
+    fn drop(&mut self) {
+        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            kill(&mut self.child);
+        }
+        let _ = sched_setaffinity(None, &self.processors);
+    }
+}
+
+/// Both sides take turns, so a second processor would only make them wait longer. The guest inherits this thread's.
+fn share_a_processor() -> Result<CpuSet, GuestError> {
+    let before = sched_getaffinity(None).map_err(errno("processors"))?;
+    let last = (0..CpuSet::MAX_CPU).rev().find(|&cpu| before.is_set(cpu)).unwrap_or(0);
+    let mut one = CpuSet::new();
+    one.set(last);
+    sched_setaffinity(None, &one).map_err(errno("processors"))?;
+    Ok(before)
+}
+
+fn command(boot: &Boot, page: &OwnedFd, socket: &OwnedFd) -> Result<Command, GuestError> {
+    let console = File::create(boot.folder.join("console")).map_err(io_error("console"))?;
+    let mut command = Command::new("setarch");
+    // Without random places in memory; the first words of the command line decide the guest's random numbers.
+    command.args(["x86_64", "-R"]).arg(&boot.kernel).arg(format!("mem={}M", boot.memory_mib));
+    command.args(["initrd=initrd", "hostfs=.", "con=none", "con0=fd:0,fd:1", "time-travel=inf-cpu"]);
+    command.arg(format!("time-travel-start={CLOCK_NS}"));
+    if boot.cost != Cost::default() {
+        command.arg(format!("ufsim_syscall_ns={}", boot.cost.syscall_ns));
+        command.arg(format!("ufsim_access_ns={}", boot.cost.access_ns));
+    }
+    command.env_clear().env("PATH", "/usr/bin:/bin").env("TMPDIR", "/dev/shm").env("HOME", ".");
+    // Processes of the guest have none of what this library would register for theirs.
+    command.env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
+    command.env("UFSIM_SEED", boot.seed.to_string());
+    command.env("UFSIM_PAGE_FD", page.as_raw_fd().to_string());
+    command.env("UFSIM_SOCKET_FD", socket.as_raw_fd().to_string());
+    command.current_dir(&boot.folder);
+    if !boot.terminal {
+        let second = console.try_clone().map_err(io_error("console"))?;
+        command.stdin(Stdio::null()).stdout(console).stderr(second).process_group(0);
+    }
+    Ok(command)
+}
+
+/// The greeting, with the guest's memory.
+fn greeting(socket: &UnixStream) -> Result<(OwnedFd, u64, u64), GuestError> {
+    let mut bytes = [0; HELLO_BYTES];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut parts = [IoSliceMut::new(&mut bytes)];
+    let got = recvmsg(socket, &mut parts, &mut control, RecvFlags::empty()).map_err(errno("greeting"))?;
+    if got.bytes == 0 {
+        return Err(GuestError::Io { what: "greeting", error: io::ErrorKind::UnexpectedEof.into() });
+    }
+    let mut memory = None;
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(mut files) = message {
+            memory = files.next();
+        }
+    }
+    let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+    match memory {
+        Some(memory) if got.bytes == HELLO_BYTES && word(0) == MAGIC && word(4) == VERSION => {
+            Ok((memory, long(8), long(16)))
+        }
+        _ => Err(GuestError::Unfit(format!("it says version {} of the protocol, and this is {VERSION}", word(4)))),
+    }
+}
+
+/// Ends a guest and the processes that it has made for its own.
+fn kill(child: &mut Child) {
+    if let Some(group) = Pid::from_raw(child.id() as i32) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+fn died(boot: &Boot, status: io::Result<ExitStatus>) -> GuestError {
+    let status = match status {
+        Ok(status) => status.signal().map_or_else(|| status.to_string(), |signal| format!("signal {signal}")),
+        Err(error) => error.to_string(),
+    };
+    let text = std::fs::read(boot.folder.join("console")).unwrap_or_default();
+    let tail = &text[text.len().saturating_sub(CONSOLE_TAIL)..];
+    GuestError::Died { status, console: String::from_utf8_lossy(tail).into_owned() }
+}

@@ -1,0 +1,89 @@
+//! A simulated device behind a controller.
+
+use std::collections::VecDeque;
+
+use attach::Engine;
+use ufs::{Command, DeviceInfo};
+use ufshci::{Answer, Medium};
+use units::{Nanos, SimTime};
+
+/// An engine whose clock may be ahead of the guest's: it has recovered, or aged, before the guest was switched on.
+pub struct Simulated {
+    /// The engine.
+    pub engine: Engine,
+    info: DeviceInfo,
+    /// The engine's time when the guest's clock was 0.
+    began: SimTime,
+    answers: VecDeque<Answer>,
+}
+
+impl Simulated {
+    /// The device of an engine with a host outside. The guest's clock is 0 now.
+    pub fn new(engine: Engine) -> Simulated {
+        let (info, began) = (engine.stack_ref().device.info(), engine.now());
+        Simulated { engine, info, began, answers: VecDeque::new() }
+    }
+
+    /// A guest is switched on: its clock is 0 now. Nothing of an earlier one is under way any more.
+    pub fn begin(&mut self) {
+        while self.engine.outstanding() > 0 {
+            self.engine.step();
+        }
+        while self.engine.relayed().is_some() {}
+        self.answers.clear();
+        self.began = self.engine.now();
+    }
+
+    /// Cuts the power at a time of the guest, and lets the device recover.
+    pub fn power_cut(&mut self, at: SimTime) {
+        self.engine.cut(self.inside(at));
+        while !self.engine.is_ready() {
+            self.engine.step();
+        }
+    }
+
+    fn inside(&self, at: SimTime) -> SimTime {
+        self.began + at.since(SimTime::START)
+    }
+
+    fn outside(&self, at: SimTime) -> SimTime {
+        // What was due before the guest was there is due when it comes.
+        SimTime::START + Nanos(at.0.saturating_sub(self.began.0))
+    }
+
+    fn collect(&mut self) {
+        while let Some(ended) = self.engine.relayed() {
+            let at = self.outside(ended.at);
+            self.answers.push_back(Answer { at, response: ended.response, data: ended.data });
+        }
+    }
+}
+
+impl Medium for Simulated {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn is_ready(&self) -> bool {
+        self.engine.is_ready()
+    }
+
+    fn submit(&mut self, at: SimTime, command: Command, data: Vec<u8>) {
+        self.engine.relay(self.inside(at), command, data);
+        self.collect();
+    }
+
+    fn next_time(&self) -> Option<SimTime> {
+        let answer = self.answers.front().map(|answer| answer.at);
+        answer.or_else(|| self.engine.next_time().map(|at| self.outside(at)))
+    }
+
+    fn run_until(&mut self, at: SimTime) {
+        self.engine.run_until(self.inside(at));
+        self.collect();
+    }
+
+    fn answer(&mut self) -> Option<Answer> {
+        self.answers.pop_front()
+    }
+}

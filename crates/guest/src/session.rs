@@ -1,0 +1,149 @@
+//! A device, and the guests that use it one after another.
+
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use attach::{Engine, MemoryStore};
+use host::{BoosterKind, SchedulerKind};
+use lab::{LabError, Observe, OnProgress, Outside, Progress, Ran, Recorder, Spec};
+use thiserror::Error;
+use ufshci::{Controller, Description};
+use units::SimTime;
+
+use crate::boot::{Boot, Guest, GuestError};
+use crate::medium::Simulated;
+use crate::turns::{Ended, serve};
+
+/// Turns between two looks at the caller's wish.
+const LOOK_EVERY: u64 = 1 << 12;
+/// Time of a UIC command. Assumed: UniPro leaves it open, and it matters only while a link comes up.
+const UIC_TIME: units::Nanos = units::Nanos(10_000);
+
+/// When a guest loses power.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// When it switches itself off.
+    Never,
+    /// At the first turn at or after this time on its clock.
+    At(SimTime),
+    /// After so many turns.
+    Turn(u64),
+}
+
+/// What a guest's session gives.
+pub struct Booted {
+    /// How it has ended.
+    pub ended: Ended,
+    /// Turns that the guest has given.
+    pub turns: u64,
+    /// The result of its requests, as of any run.
+    pub ran: Ran,
+}
+
+/// Why there is no result.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    /// Of the simulation, or its input.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// Of the guest.
+    #[error(transparent)]
+    Guest(#[from] GuestError),
+}
+
+/// A device for guests.
+pub struct Session {
+    outside: Outside,
+    controller: Controller<Simulated>,
+}
+
+impl Session {
+    /// A device, new or aged. The spec's `workload` is only a name.
+    ///
+    /// # Errors
+    /// Wrong input, or a scheme that no driver of Linux serves.
+    pub fn new(spec: &Spec, progress: &mut OnProgress) -> Result<Session, LabError> {
+        let (outside, stack, expected) = Outside::begin(spec, progress)?;
+        let parts = outside.machine().parts;
+        let hpb = parts.booster == BoosterKind::HpbLinux;
+        if parts.scheduler != SchedulerKind::Noop || !(hpb || parts.booster == BoosterKind::None) {
+            let given = format!("scheme = \"{}\": its host is scheduler {} and booster {}",
+                spec.scheme, parts.scheduler.name(), parts.booster.name());
+            return Err(LabError::Config(format!("{given}; Linux has drivers for noop with none or hpb-linux")));
+        }
+        let config = outside.machine().profile.device_config([0; 2]);
+        let description = Description {
+            vendor: "ufsim".into(),
+            product: outside.machine().profile.origin.clone(),
+            hpb,
+            answer_time: config.command_cost,
+            uic_time: UIC_TIME,
+        };
+        let engine = Engine::for_outside(stack, &expected, spec.seed, Box::new(MemoryStore::new()));
+        let controller = Controller::new(description, Simulated::new(engine));
+        if hpb && !controller.announces_hpb() {
+            let told = "regions and groups of HPB 2.0 are powers of two, and its entries have 8 bytes";
+            return Err(LabError::Config(format!("scheme = \"{}\": {told}", spec.scheme)));
+        }
+        Ok(Session { outside, controller })
+    }
+
+    /// Boots a guest, and serves it to its end. What it has left under way is lost if its power is taken away: call
+    /// [`Session::power_cut`] then, before another guest comes.
+    ///
+    /// # Errors
+    /// If it dies, the caller interrupts it, or the simulation contradicts itself.
+    pub fn boot(
+        &mut self,
+        boot: &Boot,
+        observe: Observe,
+        stop: Stop,
+        progress: &mut OnProgress,
+    ) -> Result<Booted, SessionError> {
+        self.controller.switch_on();
+        self.controller.medium_mut().begin();
+        let guest = Guest::start(boot)?;
+        let name = self.outside.machine().profile.origin.clone();
+        self.controller.medium_mut().engine.record(|stack| Recorder::new(&name, observe, stack));
+        let (mut turns, mut interrupted) = (0, false);
+        let mut watch = |at: SimTime, turn: u64| {
+            turns = turn;
+            let over = match stop {
+                Stop::Never => false,
+                Stop::At(end) => at >= end,
+                Stop::Turn(last) => turn >= last,
+            };
+            if !over && turn.is_multiple_of(LOOK_EVERY) {
+                let now = Progress { phase: "guest", done_bytes: 0, total_bytes: None, sim: at.since(SimTime::START) };
+                interrupted = progress(now).is_break();
+            }
+            if over || interrupted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let controller = &mut self.controller;
+        let served = catch_unwind(AssertUnwindSafe(|| serve(guest, controller, &mut watch)));
+        let ended = served.map_err(|panic| self.bug(&*panic))??;
+        if interrupted {
+            return Err(LabError::Interrupted.into());
+        }
+        let engine = &mut self.controller.medium_mut().engine;
+        let (recorder, stack) = engine.take_record().expect("it was begun above, and no power was cut");
+        let ran = self.outside.result("linux", recorder, stack)?;
+        Ok(Booted { ended, turns, ran })
+    }
+
+    /// Cuts the power of the device at a time of the guest, which is gone, and lets the device recover.
+    pub fn power_cut(&mut self, at: SimTime) {
+        self.controller.medium_mut().power_cut(at);
+    }
+
+    /// What the controller has counted.
+    pub fn counters(&self) -> &ufshci::Counters {
+        self.controller.counters()
+    }
+
+    fn bug(&self, panic: &(dyn std::any::Any + Send)) -> LabError {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message");
+        LabError::Bug(format!("{text} (at {})", self.controller.medium().engine.now()))
+    }
+}

@@ -1,0 +1,61 @@
+//! The loop of turns.
+
+use std::ops::ControlFlow;
+
+use ufshci::{Controller, Medium};
+use units::SimTime;
+
+use crate::boot::{Guest, GuestError};
+use crate::page::Asked;
+
+/// How a guest's session has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// It has halted.
+    Halted {
+        /// When it gave its last turn.
+        at: SimTime,
+    },
+    /// The caller has stopped it: it is gone, and the device is where it was.
+    Stopped {
+        /// When.
+        at: SimTime,
+    },
+}
+
+/// Asked after every turn, with the guest's time and the number of the turn. A break takes the guest's power away.
+pub type Watch<'a> = dyn FnMut(SimTime, u64) -> ControlFlow<()> + 'a;
+
+/// Serves a guest until it halts or is stopped.
+///
+/// # Errors
+/// If it dies.
+pub fn serve<M: Medium>(
+    mut guest: Guest,
+    controller: &mut Controller<M>,
+    watch: &mut Watch,
+) -> Result<Ended, GuestError> {
+    let (mut at, mut turns) = (SimTime::START, 0);
+    guest.answer(controller.registers(), controller.line(), controller.next_event());
+    loop {
+        let (writes, now) = match guest.turn()? {
+            Asked::Run(writes, now) => (writes, now),
+            Asked::Bye | Asked::Unknown(_) => break,
+        };
+        for write in writes {
+            // A guest that is not ours may say anything of the time; it never goes back.
+            at = at.max(write.now);
+            controller.run(at, &mut guest.ram);
+            controller.write(at, write.register, write.value, &mut guest.ram);
+        }
+        at = at.max(now);
+        controller.run(at, &mut guest.ram);
+        turns += 1;
+        if watch(at, turns).is_break() {
+            return Ok(Ended::Stopped { at });
+        }
+        guest.answer(controller.registers(), controller.line(), controller.next_event());
+    }
+    guest.end()?;
+    Ok(Ended::Halted { at })
+}

@@ -1,0 +1,111 @@
+//! What is recorded of requests that come from outside of the laboratory: whoever brings them has the loop.
+
+use host::{Completion, InFlight, RequestOp};
+use ufs::Tag;
+use units::Lpa;
+use workload::{Flags, GroupId, GroupInfo, Issued, ProcessId, StreamId, Ticket, WorkOp, WorkRequest};
+
+use crate::digest;
+use crate::measure::{Measure, Snapshot};
+use crate::observe::{self, Event, LogPart, Observe, Scene, Watchers};
+use crate::requests::Requests;
+use crate::stack::Stack;
+
+/// Sectors of a unit.
+const SECTORS: u64 = units::UNIT_BYTES / workload::SECTOR_BYTES;
+
+/// A record of requests: statistics, and what watchers keep of them. To be told everything in the order in which it
+/// happens.
+pub struct Recorder {
+    requests: Requests,
+    pub(crate) measure: Measure,
+    pub(crate) watchers: Option<Box<Watchers>>,
+    entered: u64,
+}
+
+impl Recorder {
+    /// A record that begins now. `name` is that of the requests' group.
+    pub fn new(name: &str, observe: Observe, stack: &mut Stack) -> Recorder {
+        let mut measure = Measure::default();
+        measure.name_groups(&[GroupInfo { name: name.into(), measured: true }]);
+        let watchers = Watchers::new(observe, stack);
+        let mut recorder = Recorder { requests: Requests::default(), measure, watchers, entered: 0 };
+        recorder.measure.begin(stack.now(), Snapshot::of(stack), 0);
+        let stats = recorder.measure.before.device;
+        recorder.tell(Event::MeasuringBegins(&stats), stack);
+        recorder
+    }
+
+    /// A request enters the driver. Its ticket is free.
+    pub fn entered(&mut self, ticket: u32, op: RequestOp, lpa: Lpa, len: u32, stack: &mut Stack) {
+        self.entered += 1;
+        let (op, fua) = match op {
+            RequestOp::Read => (WorkOp::Read, false),
+            RequestOp::Write { fua } => (WorkOp::Write, fua),
+            RequestOp::Flush => (WorkOp::Flush, false),
+            RequestOp::Unmap => (WorkOp::Trim, false),
+        };
+        let len = if op == WorkOp::Flush { 0 } else { len };
+        let request = WorkRequest {
+            arrival: stack.now(),
+            sector: u64::from(lpa.0) * SECTORS,
+            bytes: u64::from(len) * units::UNIT_BYTES,
+            line: self.entered,
+            phone_latency: None,
+            op,
+            flags: Flags { fua, ..Flags::default() },
+            process: ProcessId(0),
+            stream: StreamId(0),
+        };
+        let issued = Issued { ticket: Ticket(ticket), group: GroupId(0), measured: true, request };
+        self.tell(Event::Entered(&issued), stack);
+        let slot = self.requests.enter(&issued);
+        self.measure.submitted(slot, true);
+    }
+
+    /// Before each event of the stack.
+    pub fn look(&mut self, stack: &mut Stack) {
+        if let (Some(watchers), Some(next)) = (&mut self.watchers, stack.next_time()) {
+            watchers.look(&mut Scene { stack, requests: &mut self.requests, processes: &[] }, next);
+        }
+    }
+
+    /// A response to a command of a request has come, and is about to be handled.
+    pub fn response(&mut self, tag: Tag, stack: &mut Stack) {
+        let Some(InFlight { request, mapping }) = stack.driver.in_flight(tag) else { return };
+        if let Some(mapping) = mapping {
+            let slot = self.requests.get(Ticket(request));
+            slot.outcome = slot.outcome.max(Some(observe::outcome(mapping, stack.device.translation(tag))));
+        }
+        self.tell(Event::Response(Ticket(request), tag), stack);
+    }
+
+    /// A request completes.
+    pub fn completed(&mut self, completion: &Completion, stack: &mut Stack) {
+        let ticket = Ticket(completion.id);
+        let slot = self.requests.get(ticket);
+        slot.dispatched = completion.dispatched;
+        (slot.status, slot.content) = (completion.status, digest::of_data(&completion.data));
+        self.measure.failed += u64::from(completion.status != ufs::Status::Good);
+        self.measure.completed(slot, stack.now());
+        self.tell(Event::Completed(ticket), stack);
+        self.requests.leave(ticket);
+    }
+
+    /// Nothing more is recorded. Requests under way are not counted: nobody waits for them any more.
+    pub fn end(&mut self, stack: &mut Stack) -> (Snapshot, Option<LogPart>) {
+        self.measure.submitted = self.measure.completed;
+        let mut scene = Scene { stack, requests: &mut self.requests, processes: &[] };
+        let log = self.watchers.as_mut().and_then(|watchers| {
+            watchers.end(&mut scene);
+            watchers.take_log(&[])
+        });
+        (Snapshot::of(stack), log)
+    }
+
+    fn tell(&mut self, event: Event<'_>, stack: &mut Stack) {
+        if let Some(watchers) = &mut self.watchers {
+            watchers.tell(event, &mut Scene { stack, requests: &mut self.requests, processes: &[] });
+        }
+    }
+}

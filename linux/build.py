@@ -1,0 +1,194 @@
+"""Builds what ``ufsim linux`` boots: a kernel from Debian's source package, and its first file system.
+
+The result lies in a folder named by the digest of everything that goes into it, so a second call does nothing. Nothing
+of the kernel is kept here: its files are edited by the rules below, each of which has to find its place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from ufsim.linux import cpio
+from ufsim.linux.place import cache, newest
+
+HERE = Path(__file__).resolve().parent / "guest"
+#: Debian packages: what builds the kernel, and what the guest has.
+TOOLS = "flex bison bc gcc make libc6-dev xz-utils dpkg-dev".split()
+GUEST = "busybox-static fio f2fs-tools e2fsprogs sqlite3".split()
+#: Programs of the guest that are not busybox's.
+PROGRAMS = ("fio", "mkfs.f2fs", "fsck.f2fs", "mke2fs", "e2fsck", "sqlite3")
+#: What is done to the kernel's files: file, what has to be there, what takes its place.
+EDITS = (
+    # Processors with large register files need more room than the kernel has for them.
+    ("arch/x86/um/user-offsets.c", r"(DEFINE_LONGS\(HOST_FP_SIZE, )2696\)", r"\g<1>12288)"),
+    # Entropy of the host comes from a seed.
+    ("arch/um/os-Linux/util.c", r"(?m)^(ssize_t os_getrandom\()", r"long ufsim_random(void *, size_t, unsigned int);\n\1"),
+    ("arch/um/os-Linux/util.c", r"return getrandom\(buf, len, flags\)", "return ufsim_random(buf, len, flags)"),
+    # The simulated time, for the controller.
+    ("arch/um/kernel/time.c", r"\Z", "\nunsigned long long ufsim_now(void);\nunsigned long long ufsim_now(void)\n"
+     "{\n\treturn time_travel_time;\n}\n"),
+    # The cost of a system call.
+    ("arch/um/kernel/skas/syscall.c", r"(?m)^void handle_syscall\(", "void ufsim_syscall(void);\n\\g<0>"),
+    ("arch/um/kernel/skas/syscall.c", r"(?m)^out:\n", "\tufsim_syscall();\n\\g<0>"),
+    ("arch/um/drivers/Makefile", r"(?m)^obj-\$\(CONFIG_SSL\)",
+     "ufsim-objs := ufsim_kern.o ufsim_user.o\nobj-y += ufsim.o\n\\g<0>"),
+)
+
+
+def main() -> None:
+    """Builds, or says that everything is there."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--kernel", default="6.1", choices=("6.1", "6.12"), help="which of Debian's kernels")
+    package = f"linux-source-{arguments.parse_args().kernel}"
+    install(missing(package))
+    version = output("apt-cache", "show", package).split("Version: ")[1].split("\n")[0]
+    inputs = digest(version)
+    place = cache() / inputs
+    if not (place / "manifest.json").exists():
+        build(package, version, place)
+    newest().unlink(missing_ok=True)
+    newest().symlink_to(inputs)
+    print(f"{place}: Linux {version} and its tools")
+
+
+def output(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def missing(package: str) -> list[str]:
+    """Packages that are not installed; the kernel's source is only fetched."""
+    found = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n"], capture_output=True, text=True)
+    if found.returncode != 0:
+        raise SystemExit("make linux needs Debian or a system with its packages: dpkg-query is not there")
+    there = {line.split()[0] for line in found.stdout.splitlines() if line.endswith(" installed")}
+    known = subprocess.run(["apt-cache", "show", package], capture_output=True).returncode == 0
+    return [name for name in TOOLS + GUEST if name not in there] + ([] if known else [package])
+
+
+def install(packages: list[str]) -> None:
+    if not packages:
+        return
+    if os.geteuid() != 0:
+        wanted = " ".join(name for name in packages if not name.startswith("linux-source"))
+        raise SystemExit(f"make linux: these packages are missing: run apt-get update && apt-get install {wanted}")
+    subprocess.run(["apt-get", "update", "-qq"], check=True)
+    real = [name for name in packages if not name.startswith("linux-source")]
+    if real:
+        subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *real], check=True)
+
+
+def digest(version: str) -> str:
+    """A name for everything that decides the result."""
+    parts = [version, output("gcc", "--version"), Path(__file__).read_text()]
+    parts += [path.read_text() for path in sorted(HERE.iterdir())]
+    parts += [output("dpkg-query", "-W", "-f", "${Package} ${Version}\n", *GUEST)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def build(package: str, version: str, place: Path) -> None:
+    began = time.monotonic()
+    work = place.with_name(place.name + ".work")
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    kernel = compile_kernel(package, work)
+    first, tools = first_files()
+    shutil.copy(kernel, work / "linux")
+    (work / "initrd").write_bytes(first)
+    digests = {"linux": sha(work / "linux"), "initrd": sha(work / "initrd"), **tools}
+    told = {"kernel": f"{package} {version}", "build_seconds": round(time.monotonic() - began), "digests": digests}
+    (work / "manifest.json").write_text(json.dumps(told, indent=1) + "\n")
+    for leftover in work.iterdir():
+        if leftover.name not in ("linux", "initrd", "manifest.json"):
+            shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+    shutil.rmtree(place, ignore_errors=True)
+    work.rename(place)
+
+
+def compile_kernel(package: str, work: Path) -> Path:
+    print(f"fetching {package}", flush=True)
+    subprocess.run(["apt-get", "download", "-qq", package], cwd=work, check=True, stderr=subprocess.DEVNULL)
+    subprocess.run(["dpkg-deb", "-x", str(next(work.glob("*.deb"))), str(work / "package")], check=True)
+    subprocess.run(["tar", "xf", str(work / f"package/usr/src/{package}.tar.xz")], cwd=work, check=True)
+    tree, objects = work / package, work / "objects"
+    edit(tree)
+    make = ["make", "-C", str(tree), "ARCH=um", f"O={objects}", f"-j{os.cpu_count()}"]
+    log = work.with_suffix(".log")
+    fixed = {"KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "ufsim", "KBUILD_BUILD_HOST": "ufsim"}
+    print("compiling the kernel: some five minutes on two processors", flush=True)
+    with log.open("w") as out:
+        for target, more in (("allnoconfig", {"KCONFIG_ALLCONFIG": str(HERE / "config")}), ("linux", {})):
+            done = subprocess.run([*make, target], env={**os.environ, **fixed, **more}, stdout=out, stderr=out)
+            if done.returncode != 0:
+                raise SystemExit(f"make {target} failed; its end:\n{log.read_text()[-2000:]}\nall of it: {log}")
+    check_config(objects / ".config")
+    return objects / "linux"
+
+
+def edit(tree: Path) -> None:
+    for name, place, instead in EDITS:
+        path = tree / name
+        text, count = re.subn(place, instead, path.read_text(), count=1)
+        if count != 1:
+            raise SystemExit(f"{name}: nothing there is like {place!r}; this kernel needs other edits")
+        path.write_text(text)
+    for path in HERE.glob("ufsim*"):
+        shutil.copy(path, tree / "arch/um/drivers" / path.name)
+
+
+def check_config(made: Path) -> None:
+    got = made.read_text().splitlines()
+    wanted = [line for line in (HERE / "config").read_text().splitlines() if line.startswith("CONFIG_")]
+    lost = [line for line in wanted if line not in got]
+    if lost:
+        raise SystemExit(f"the kernel's configuration has not taken {', '.join(lost)}")
+
+
+def sha(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def first_files() -> tuple[bytes, dict[str, str]]:
+    """The first file system, and the digests of its programs."""
+    folders = "bin dev etc job lib lib64 mnt out proc root sbin sys tmp usr usr/bin usr/lib usr/sbin".split()
+    entries = [cpio.directory(name) for name in folders]
+    busybox = Path(shutil.which("busybox") or "")
+    entries.append(cpio.file("bin/busybox", busybox.read_bytes(), executable=True))
+    applets = output(str(busybox), "--list").split()
+    entries += [cpio.link(f"bin/{name}", "busybox") for name in applets if name != "busybox"]
+    entries.append(cpio.file("init", (HERE / "init").read_bytes(), executable=True))
+    digests = {"busybox": sha(busybox)}
+    packed: dict[str, Path] = {}
+    for name in PROGRAMS:
+        found = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+        if not found:
+            raise SystemExit(f"{name} is not there, though its package is installed")
+        program = Path(found)
+        digests[name] = sha(program)
+        entries.append(cpio.file(f"usr/sbin/{name}", program.read_bytes(), executable=True))
+        packed.update(libraries(program))
+    for target, source in sorted(packed.items()):
+        parents = list(Path(target).parents)[:-1]
+        entries += [cpio.directory(str(one)) for one in reversed(parents) if str(one) not in folders]
+        folders += [str(one) for one in parents]
+        entries.append(cpio.file(target, source.read_bytes(), executable=True))
+    return cpio.archive(entries), digests
+
+
+def libraries(program: Path) -> dict[str, Path]:
+    """What a program is linked with: its place in the guest, and the file."""
+    lines = output("ldd", str(program)).splitlines()
+    paths = [re.search(r"(?:=> )?(/\S+) \(0x", line) for line in lines]
+    return {found.group(1).lstrip("/"): Path(found.group(1)).resolve() for found in paths if found}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A UFS host controller whose registers are a page shared with a simulator, on the simulator's clock.
+ *
+ * A read of a register is a load. A write is noted with its time, and an exchange gives the simulator the turn: it does
+ * the writes, everything that is due by then, and says when it wants the next turn. That moment is one event of the
+ * time travel clock. Writes that clear interrupts, and doorbells, wait for an exchange that comes anyway.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/init.h>
+#include <linux/irq.h>
+#include <linux/irqdomain.h>
+#include <linux/kernel.h>
+#include <linux/logic_iomem.h>
+#include <linux/module.h>
+#include <linux/platform_device.h>
+#include <linux/time-internal.h>
+#include <ufs/ufshcd.h>
+#include <ufs/ufshci.h>
+#include <asm/page.h>
+#include <as-layout.h>
+#include <init.h>
+#include <mem.h>
+
+#include "ufsim.h"
+
+#define NEVER		(~0ULL)
+/* If an interrupt is pending that nobody takes, the line is looked at again after so many ns. */
+#define LOOK_AGAIN	1000
+
+extern unsigned long long physmem_size;
+unsigned long long ufsim_now(void);
+void ufsim_syscall(void);
+
+/* Costs in ns of a system call and of an access to a register; processors are free without them. */
+static unsigned int syscall_ns, access_ns;
+core_param(ufsim_syscall_ns, syscall_ns, uint, 0444);
+core_param(ufsim_access_ns, access_ns, uint, 0444);
+
+static struct ufsim_page *page;
+static struct time_travel_event turn;
+static int irq = -1;
+static bool in_turn;
+/* Accesses to registers that have not been paid for. */
+static unsigned long debt;
+
+static void exchange(enum ufsim_op op)
+{
+	unsigned int before = page->dseq;
+
+	page->op = op;
+	page->now = ufsim_now();
+	__atomic_store_n(&page->gseq, page->gseq + 1, __ATOMIC_RELEASE);
+	ufsim_wake(&page->gseq);
+	if (op != UFSIM_BYE && ufsim_wait(&page->dseq, before))
+		panic("ufsim: the simulator has gone away");
+	page->nwrites = 0;
+}
+
+static bool line_is_up(void)
+{
+	return page->mirror[REG_INTERRUPT_STATUS / 4] & page->mirror[REG_INTERRUPT_ENABLE / 4];
+}
+
+static void arm(void)
+{
+	unsigned long long now = ufsim_now(), at = page->next;
+
+	if (page->nwrites)
+		at = now;
+	else if (line_is_up())
+		at = min(at, now + LOOK_AGAIN);
+	time_travel_del_event(&turn);
+	if (at != NEVER)
+		time_travel_add_event_rel(&turn, at > now ? at - now : 0);
+}
+
+/* Comes as an interrupt does. */
+static void take_turn(struct time_travel_event *event)
+{
+	in_turn = true;
+	exchange(UFSIM_RUN);
+	if (page->line)
+		generic_handle_irq(irq);
+	in_turn = false;
+	arm();
+}
+
+static void pay(void)
+{
+	unsigned long ns = debt;
+
+	/* Not in an interrupt: it may have come in the middle of a wait that the clock has on its stack. */
+	if (ns && !in_turn) {
+		debt = 0;
+		time_travel_ndelay(ns);
+	}
+}
+
+/* Called after every system call. */
+void ufsim_syscall(void)
+{
+	debt += syscall_ns;
+	pay();
+}
+
+static unsigned long read_register(void *priv, unsigned int offset, int size)
+{
+	debt += access_ns;
+	/* Interrupts are off, and the driver polls: what is due has to happen all the same. */
+	if (page->next < ufsim_now()) {
+		exchange(UFSIM_RUN);
+		if (!in_turn)
+			arm();
+	}
+	return offset / 4 < UFSIM_REGISTERS ? page->mirror[offset / 4] : 0;
+}
+
+static void write_register(void *priv, unsigned int offset, int size, unsigned long value)
+{
+	struct ufsim_write *write;
+
+	debt += access_ns;
+	if (offset == REG_UTP_TRANSFER_REQ_DOOR_BELL)
+		pay();
+	if (page->nwrites == UFSIM_WRITES)
+		exchange(UFSIM_RUN);
+	write = &page->writes[page->nwrites++];
+	*write = (struct ufsim_write){ ufsim_now(), offset, value };
+	switch (offset) {
+	case REG_INTERRUPT_STATUS:
+		page->mirror[offset / 4] &= ~(unsigned int)value;
+		if (line_is_up())
+			exchange(UFSIM_RUN);
+		else
+			return;		/* it waits for the next turn */
+		break;
+	case REG_UTP_TRANSFER_REQ_DOOR_BELL:
+		page->mirror[offset / 4] |= value;
+		break;			/* it goes before time does */
+	default:
+		exchange(UFSIM_RUN);
+	}
+	if (!in_turn)
+		arm();
+}
+
+static const struct logic_iomem_ops registers = {
+	.read = read_register,
+	.write = write_register,
+};
+
+static long map_registers(unsigned long offset, size_t size, const struct logic_iomem_ops **ops, void **priv)
+{
+	*ops = &registers;
+	return 0;
+}
+
+static const struct logic_iomem_region_ops region = { .map = map_registers };
+
+static struct resource space = {
+	.name = "ufsim",
+	.start = 0xe0000000,
+	.end = 0xe0000fff,
+	.flags = IORESOURCE_MEM,
+};
+
+static int probe(struct platform_device *device)
+{
+	struct ufs_hba *hba;
+	void __iomem *base;
+	int err;
+
+	err = ufshcd_alloc_host(&device->dev, &hba);
+	if (err)
+		return err;
+	base = ioremap(space.start, resource_size(&space));
+	if (!base)
+		return -ENOMEM;
+	return ufshcd_init(hba, base, irq);
+}
+
+static struct platform_driver driver = {
+	.probe = probe,
+	.driver = { .name = "ufsim" },
+};
+
+static int __init ufsim_init(void)
+{
+	unsigned long long offset;
+	struct platform_device *device;
+	int fd, err;
+
+	page = ufsim_open();
+	if (!page) {
+		pr_info("ufsim: started without a simulator\n");
+		return 0;
+	}
+	fd = phys_mapping(__pa(uml_reserved), &offset);
+	err = ufsim_greet(fd, __pa(uml_reserved), physmem_size);
+	if (err || ufsim_wait(&page->dseq, 0))
+		panic("ufsim: no simulator listens (%d)", err);
+	time_travel_set_event_fn(&turn, take_turn);
+	err = logic_iomem_add_region(&space, &region);
+	if (err)
+		return err;
+	irq = irq_alloc_desc(numa_node_id());
+	if (irq < 0)
+		return irq;
+	irq_set_chip_and_handler(irq, &dummy_irq_chip, handle_simple_irq);
+	err = platform_driver_register(&driver);
+	if (err)
+		return err;
+	device = platform_device_register_simple("ufsim", -1, NULL, 0);
+	if (IS_ERR(device))
+		return PTR_ERR(device);
+	return 0;
+}
+late_initcall(ufsim_init);
+
+static void ufsim_exit(void)
+{
+	if (page)
+		exchange(UFSIM_BYE);
+}
+__uml_exitcall(ufsim_exit);
