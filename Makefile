@@ -36,7 +36,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
 .PHONY: help demo test docs scorecard reproduce fits flush-search wheel wheel-test sdist-test crash soak explore \
-	mutants fuzz check-format check-rust check-clippy check-python quick example install bench bless format clean \
+	mutants fuzz linux check-format check-rust check-clippy check-python quick example install bench bless format clean \
 	clients test-device soak-device bench-device
 
 help:
@@ -54,6 +54,7 @@ help:
 	@echo "make test-device  fio, qemu, libnbd, file systems, PostgreSQL on live devices; root installs them (Debian)"
 	@echo "make soak-device  20 minutes of fio on a live device with 30 power cuts and 3 kills of its server (MINUTES=20)"
 	@echo "make bench-device  speed, punctuality and memory of live devices, fio against the simulator (about ten minutes)"
+	@echo "make linux    the kernel that ufsim linux boots, from Debian's source package (five minutes; root installs)"
 	@echo "make explore  every order of a few requests and power cuts on a tiny device (15 minutes, EXPLORE_SECONDS=900)"
 	@echo "make mutants  changes what a branch has changed once more: does a test fail? (fetches cargo-mutants)"
 	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, fetches cargo-fuzz"
@@ -135,6 +136,10 @@ explore: .venv/.packages
 	mkdir -p out
 	cargo run --locked --release -p ufsim-explore -- --seconds $(EXPLORE_SECONDS) --json out/explore.json
 	$(if $(RECORD),$(TOOLS) docs explored out/explore.json $(RECORD))
+
+# Does nothing if the same kernel is there: it lies in a folder for caches, under a digest of all that goes into it.
+linux: install
+	$(BIN)/python linux/build.py
 
 # Programs that use live devices; root installs them, others have to have them.
 clients:

@@ -33,9 +33,25 @@ EDITS = (
     # Entropy of the host comes from a seed.
     ("arch/um/os-Linux/util.c", r"(?m)^(ssize_t os_getrandom\()", r"long ufsim_random(void *, size_t, unsigned int);\n\1"),
     ("arch/um/os-Linux/util.c", r"return getrandom\(buf, len, flags\)", "return ufsim_random(buf, len, flags)"),
-    # The simulated time, for the controller.
-    ("arch/um/kernel/time.c", r"\Z", "\nunsigned long long ufsim_now(void);\nunsigned long long ufsim_now(void)\n"
-     "{\n\treturn time_travel_time;\n}\n"),
+    # The simulated time and the next event of the guest, for the controller.
+    ("arch/um/kernel/time.c", r"(?m)^static struct time_travel_event \*time_travel_first_event", """\
+unsigned long long ufsim_now(void);
+unsigned long long ufsim_next_event(void);
+
+unsigned long long ufsim_now(void)
+{
+	return time_travel_time;
+}
+
+unsigned long long ufsim_next_event(void)
+{
+	struct time_travel_event *e;
+
+	e = list_first_entry_or_null(&time_travel_events, struct time_travel_event, list);
+	return e ? e->time : S64_MAX;
+}
+
+\\g<0>"""),
     # The cost of a system call.
     ("arch/um/kernel/skas/syscall.c", r"(?m)^void handle_syscall\(", "void ufsim_syscall(void);\n\\g<0>"),
     ("arch/um/kernel/skas/syscall.c", r"(?m)^out:\n", "\tufsim_syscall();\n\\g<0>"),
@@ -158,7 +174,7 @@ def sha(path: Path) -> str:
 
 def first_files() -> tuple[bytes, dict[str, str]]:
     """The first file system, and the digests of its programs."""
-    folders = "bin dev etc job lib lib64 mnt out proc root sbin sys tmp usr usr/bin usr/lib usr/sbin".split()
+    folders = "bin dev etc host job lib lib64 mnt out proc root sbin sys tmp usr usr/bin usr/lib usr/sbin".split()
     entries = [cpio.directory(name) for name in folders]
     busybox = Path(shutil.which("busybox") or "")
     entries.append(cpio.file("bin/busybox", busybox.read_bytes(), executable=True))

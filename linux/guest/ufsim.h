@@ -31,13 +31,15 @@ struct ufsim_page {
 	unsigned int nwrites;
 	unsigned int pad0;
 	unsigned long long now;
-	unsigned long long pad1[5];
+	unsigned long long until;	/* nothing happens in the guest before, unless the line goes up */
+	unsigned long long pad1[4];
 	/* 440h */
 	struct ufsim_write writes[UFSIM_WRITES];
 	/* 840h: controller to guest */
 	unsigned int dseq;		/* counts the turns of the guest; futex */
 	unsigned int line;		/* level of the interrupt line */
 	unsigned long long next;	/* when the controller wants the next turn; all ones: never */
+	unsigned int ahead;		/* it has been there already: mirror and line are as they are at "next" */
 };
 
 /* First and only message on the socket, with the descriptor of the guest's memory. */

@@ -5,15 +5,20 @@
  * A read of a register is a load. A write is noted with its time, and an exchange gives the simulator the turn: it does
  * the writes, everything that is due by then, and says when it wants the next turn. That moment is one event of the
  * time travel clock. Writes that clear interrupts, and doorbells, wait for an exchange that comes anyway.
+ *
+ * A guest that is idle does nothing before its own next event, so the simulator may go on until then, up to the moment
+ * at which it interrupts. The guest finds everything done when it gets there.
  */
 #include <linux/dma-mapping.h>
 #include <linux/init.h>
+#include <linux/interrupt.h>
 #include <linux/irq.h>
 #include <linux/irqdomain.h>
 #include <linux/kernel.h>
 #include <linux/logic_iomem.h>
 #include <linux/module.h>
 #include <linux/platform_device.h>
+#include <linux/sched.h>
 #include <linux/time-internal.h>
 #include <ufs/ufshcd.h>
 #include <ufs/ufshci.h>
@@ -30,6 +35,7 @@
 
 extern unsigned long long physmem_size;
 unsigned long long ufsim_now(void);
+unsigned long long ufsim_next_event(void);
 void ufsim_syscall(void);
 
 /* Costs in ns of a system call and of an access to a register; processors are free without them. */
@@ -41,24 +47,38 @@ static struct ufsim_page *page;
 static struct time_travel_event turn;
 static int irq = -1;
 static bool in_turn;
+/* A doorbell waits for the turn that comes before time goes on. */
+static bool rung;
 /* Accesses to registers that have not been paid for. */
 static unsigned long debt;
 
-static void exchange(enum ufsim_op op)
+/* Until when nothing happens here unless an interrupt comes; to be asked at the beginning of a turn. */
+static unsigned long long idle_until(void)
+{
+	if (!is_idle_task(current) || need_resched() || local_softirq_pending())
+		return ufsim_now();
+	return ufsim_next_event();
+}
+
+static void exchange(enum ufsim_op op, unsigned long long until)
 {
 	unsigned int before = page->dseq;
 
 	page->op = op;
 	page->now = ufsim_now();
+	page->until = until;
 	__atomic_store_n(&page->gseq, page->gseq + 1, __ATOMIC_RELEASE);
 	ufsim_wake(&page->gseq);
 	if (op != UFSIM_BYE && ufsim_wait(&page->dseq, before))
 		panic("ufsim: the simulator has gone away");
 	page->nwrites = 0;
+	rung = false;
 }
 
 static bool line_is_up(void)
 {
+	if (page->ahead)
+		return false;		/* not yet */
 	return page->mirror[REG_INTERRUPT_STATUS / 4] & page->mirror[REG_INTERRUPT_ENABLE / 4];
 }
 
@@ -66,7 +86,7 @@ static void arm(void)
 {
 	unsigned long long now = ufsim_now(), at = page->next;
 
-	if (page->nwrites)
+	if (rung)
 		at = now;
 	else if (line_is_up())
 		at = min(at, now + LOOK_AGAIN);
@@ -79,7 +99,10 @@ static void arm(void)
 static void take_turn(struct time_travel_event *event)
 {
 	in_turn = true;
-	exchange(UFSIM_RUN);
+	if (page->ahead && page->next == ufsim_now() && !page->nwrites)
+		page->ahead = 0;	/* it has been here already */
+	else
+		exchange(UFSIM_RUN, idle_until());
 	if (page->line)
 		generic_handle_irq(irq);
 	in_turn = false;
@@ -108,8 +131,8 @@ static unsigned long read_register(void *priv, unsigned int offset, int size)
 {
 	debt += access_ns;
 	/* Interrupts are off, and the driver polls: what is due has to happen all the same. */
-	if (page->next < ufsim_now()) {
-		exchange(UFSIM_RUN);
+	if (page->next < ufsim_now() && !page->ahead) {
+		exchange(UFSIM_RUN, 0);
 		if (!in_turn)
 			arm();
 	}
@@ -124,22 +147,23 @@ static void write_register(void *priv, unsigned int offset, int size, unsigned l
 	if (offset == REG_UTP_TRANSFER_REQ_DOOR_BELL)
 		pay();
 	if (page->nwrites == UFSIM_WRITES)
-		exchange(UFSIM_RUN);
+		exchange(UFSIM_RUN, 0);
 	write = &page->writes[page->nwrites++];
 	*write = (struct ufsim_write){ ufsim_now(), offset, value };
 	switch (offset) {
 	case REG_INTERRUPT_STATUS:
 		page->mirror[offset / 4] &= ~(unsigned int)value;
 		if (line_is_up())
-			exchange(UFSIM_RUN);
+			exchange(UFSIM_RUN, 0);
 		else
 			return;		/* it waits for the next turn */
 		break;
 	case REG_UTP_TRANSFER_REQ_DOOR_BELL:
 		page->mirror[offset / 4] |= value;
-		break;			/* it goes before time does */
+		rung = true;		/* it goes before time does */
+		break;
 	default:
-		exchange(UFSIM_RUN);
+		exchange(UFSIM_RUN, 0);
 	}
 	if (!in_turn)
 		arm();
@@ -221,6 +245,6 @@ late_initcall(ufsim_init);
 static void ufsim_exit(void)
 {
 	if (page)
-		exchange(UFSIM_BYE);
+		exchange(UFSIM_BYE, 0);
 }
 __uml_exitcall(ufsim_exit);

@@ -13,7 +13,7 @@ Packages that add commands find what they need in `ufsim.commands`.
 
 from typing import TYPE_CHECKING, Any
 
-from ufsim._core import ConfigError, OptionError, OutputError, SimulationBug, StateError, __version__
+from ufsim._core import ConfigError, GuestError, OptionError, OutputError, SimulationBug, StateError, __version__
 from ufsim.columns import columns
 from ufsim.crash import recovery, worst_recovery
 from ufsim.devices import describe_profile, profile_toml
@@ -36,6 +36,7 @@ __all__ = [
     "Calibration",
     "Comparison",
     "ConfigError",
+    "GuestError",
     "OptionError",
     "OutputError",
     "Result",

@@ -18,6 +18,9 @@ class OutputError(OSError):
 class StateError(ConfigError):
     """A file of an aged state that cannot be used: it is not there, damaged, or of another device or version."""
 
+class GuestError(RuntimeError):
+    """A guest that could not be started, or has died; the message has the end of its console."""
+
 class SimulationBug(RuntimeError):
     """A check inside the simulator failed; the message tells how to repeat the run."""
 
@@ -154,6 +157,40 @@ class OpenedTrace:
         self, spec_json: str, most: int, progress: Callable[[int, int | None, int, str], None] | None = None
     ) -> tuple[str, LogPart]:
         """As `simulate`, with this trace in place of the spec's workload, and a log of at most `most` requests."""
+
+class LinuxDevice:
+    """A device for Linux as its host, and the guests that use it one after another."""
+
+    def __init__(
+        self, spec_json: str, progress: Callable[[int, int | None, int, str], None] | None = None
+    ) -> None:
+        """A device, new or aged; raises `ConfigError` for a scheme that no driver of Linux serves."""
+
+    def boot(
+        self,
+        kernel: str | PathLike[str],
+        folder: str | PathLike[str],
+        memory_mib: int,
+        seed: int,
+        costs: tuple[int, int],
+        progress: Callable[[int, int | None, int, str], None] | None = None,
+        *,
+        stop_ns: int | None = None,
+        stop_turn: int | None = None,
+        keep: int | None = None,
+        log: tuple[int, Callable[[LogPart], None]] | None = None,
+        timeline: tuple[str | PathLike[str], str, int] | None = None,
+        series: tuple[str, Callable[[Columns], None]] | None = None,
+    ) -> tuple[str, LogPart | None]:
+        """Boots a guest in a folder and serves it until it halts, or loses power at a time in ns or after turns.
+
+        Gives `result` (as of `simulate`), `ended`, `at_ns`, `turns` and `controller` (its counters) as JSON, and the
+        log if one is kept. `costs` are those of a system call and of an access to a register, in ns. Raises
+        `GuestError` if the guest dies; otherwise as `simulate_observed`.
+        """
+
+    def power_cut(self, at_ns: int) -> None:
+        """Cuts the power of the device at a time of the guest, which was stopped, and lets it recover."""
 
 def simulate_phone(
     spec_json: str,

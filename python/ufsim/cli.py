@@ -54,6 +54,7 @@ from ufsim.crash import failure_lines
 from ufsim.documents import parse
 from ufsim.exits import Exit
 from ufsim.formats import workload_name
+from ufsim.linux import cli as linux_cli
 from ufsim.live import CLIENTS
 from ufsim.observe import Observed
 from ufsim.progress import CountDisplay, ProgressDisplay
@@ -83,6 +84,9 @@ app = typer.Typer(
 app.add_typer(cli_trace.app, name="trace")
 app.add_typer(cli_sweep.app, name="sweep")
 app.add_typer(cli_store.app, name="store")
+
+
+app.command("linux")(linux_cli.linux)
 
 
 @app.callback(invoke_without_command=True)

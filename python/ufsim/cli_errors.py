@@ -64,6 +64,8 @@ def failure_of(error: BaseException) -> Failure:
             return Failure(Exit.NOT_WRITTEN, [str(error)])
         case ufsim.ConfigError():
             return Failure(Exit.INPUT, [str(error)])
+        case ufsim.GuestError():
+            return Failure(Exit.GUEST_DIED, str(error).splitlines())
         case BrokenPipeError():
             return Failure(Exit.READER_GONE, [], printed=True)
         case OSError(filename=None) if error.errno in FULL:

@@ -13,6 +13,7 @@ class Exit(IntEnum):
     NOT_WRITTEN = 4
     BROKEN_PROMISE = 5
     FAILED_POINTS = 6
+    GUEST_DIED = 7
     INTERNAL = 70
     INTERRUPTED = 130
     READER_GONE = 141
@@ -36,6 +37,7 @@ MEANINGS = {
     Exit.NOT_WRITTEN: "A file or standard output could not be written. Tables are printed all the same.",
     Exit.BROKEN_PROMISE: "`ufsim crash` has found a device, or a server, that breaks a promise.",
     Exit.FAILED_POINTS: "Points of a sweep or trials of a search have failed; the results of the others are kept.",
+    Exit.GUEST_DIED: "The guest of `ufsim linux` could not start, or has died; the end of its console is shown.",
     Exit.INTERNAL: (
         "A defect of ufsim, such as a read that gave wrong data, during the run or in the read-back of `--verify`. The "
         "message says how to repeat it; please report it."

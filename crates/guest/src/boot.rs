@@ -51,8 +51,6 @@ pub struct Boot {
     pub seed: u64,
     /// What processors cost.
     pub cost: Cost,
-    /// The console is the terminal, not a file.
-    pub terminal: bool,
 }
 
 /// Why a guest has not done its work.
@@ -148,8 +146,8 @@ impl Guest {
     }
 
     /// Gives the turn back.
-    pub fn answer(&self, registers: &[u32], line: bool, next: Option<units::SimTime>) {
-        self.page.answer(registers, line, next);
+    pub fn answer(&self, registers: &[u32], line: bool, next: Option<units::SimTime>, ahead: bool) {
+        self.page.answer(registers, line, next, ahead);
     }
 
     /// Waits for its end after it has halted.
@@ -203,10 +201,8 @@ fn command(boot: &Boot, page: &OwnedFd, socket: &OwnedFd) -> Result<Command, Gue
     command.env("UFSIM_PAGE_FD", page.as_raw_fd().to_string());
     command.env("UFSIM_SOCKET_FD", socket.as_raw_fd().to_string());
     command.current_dir(&boot.folder);
-    if !boot.terminal {
-        let second = console.try_clone().map_err(io_error("console"))?;
-        command.stdin(Stdio::null()).stdout(console).stderr(second).process_group(0);
-    }
+    let second = console.try_clone().map_err(io_error("console"))?;
+    command.stdin(Stdio::null()).stdout(console).stderr(second).process_group(0);
     Ok(command)
 }
 

@@ -21,11 +21,13 @@ const GUEST_SEQ: usize = 0x400;
 const OP: usize = 0x404;
 const COUNT: usize = 0x408;
 const NOW: usize = 0x410;
+const UNTIL: usize = 0x418;
 const WRITE_AT: usize = 0x440;
 const WRITE_BYTES: usize = 16;
 const DEVICE_SEQ: usize = 0x840;
 const LINE: usize = 0x844;
 const NEXT: usize = 0x848;
+const AHEAD: usize = 0x850;
 
 const RUN: u32 = 1;
 const BYE: u32 = 2;
@@ -48,8 +50,8 @@ pub struct Write {
 /// What the guest wants of a turn.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Asked {
-    /// These writes, then everything up to a time.
-    Run(Vec<Write>, SimTime),
+    /// These writes, then everything up to `now`. The guest does nothing before `until`, unless it is interrupted.
+    Run { writes: Vec<Write>, now: SimTime, until: SimTime },
     /// Nothing: it has halted.
     Bye,
     /// Nothing that the protocol has.
@@ -100,20 +102,23 @@ impl Page {
                     let now = SimTime(self.shared.get_u64(at));
                     Write { now, register: self.shared.get(at + 8), value: self.shared.get(at + 12) }
                 });
-                Asked::Run(writes.collect(), SimTime(self.shared.get_u64(NOW)))
+                let [now, until] = [NOW, UNTIL].map(|at| SimTime(self.shared.get_u64(at)));
+                Asked::Run { writes: writes.collect(), now, until }
             }
             BYE => Asked::Bye,
             other => Asked::Unknown(other),
         }
     }
 
-    /// Gives the turn back.
-    pub fn answer(&self, registers: &[u32], line: bool, next: Option<SimTime>) {
+    /// Gives the turn back. The registers are as they are now, or, if the controller is `ahead`, as they will be at
+    /// `next`.
+    pub fn answer(&self, registers: &[u32], line: bool, next: Option<SimTime>, ahead: bool) {
         for (i, &value) in registers.iter().take(MIRROR).enumerate() {
             self.shared.word(4 * i).store(value, Ordering::Relaxed);
         }
         self.shared.word(LINE).store(line.into(), Ordering::Relaxed);
         self.shared.set_u64(NEXT, next.map_or(NEVER, |at| at.0));
+        self.shared.word(AHEAD).store(ahead.into(), Ordering::Relaxed);
         let word = self.shared.word(DEVICE_SEQ);
         word.fetch_add(1, Ordering::Release);
         // Nobody may be waiting, which is no error.

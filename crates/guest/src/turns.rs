@@ -36,26 +36,43 @@ pub fn serve<M: Medium>(
     watch: &mut Watch,
 ) -> Result<Ended, GuestError> {
     let (mut at, mut turns) = (SimTime::START, 0);
-    guest.answer(controller.registers(), controller.line(), controller.next_event());
+    let mut ahead = false;
     loop {
-        let (writes, now) = match guest.turn()? {
-            Asked::Run(writes, now) => (writes, now),
+        let next = if ahead { Some(at) } else { controller.next_event() };
+        guest.answer(controller.registers(), controller.line(), next, ahead);
+        let (writes, now, until) = match guest.turn()? {
+            Asked::Run { writes, now, until } => (writes, now, until),
             Asked::Bye | Asked::Unknown(_) => break,
         };
         for write in writes {
-            // A guest that is not ours may say anything of the time; it never goes back.
+            // Whatever a guest says of the time, it never goes back.
             at = at.max(write.now);
             controller.run(at, &mut guest.ram);
             controller.write(at, write.register, write.value, &mut guest.ram);
         }
         at = at.max(now);
         controller.run(at, &mut guest.ram);
+        ahead = run_ahead(controller, &mut guest, &mut at, until);
         turns += 1;
         if watch(at, turns).is_break() {
             return Ok(Ended::Stopped { at });
         }
-        guest.answer(controller.registers(), controller.line(), controller.next_event());
     }
     guest.end()?;
     Ok(Ended::Halted { at })
+}
+
+/// Goes on while the guest is idle, up to the moment at which it is interrupted. True if that has come.
+fn run_ahead<M: Medium>(controller: &mut Controller<M>, guest: &mut Guest, at: &mut SimTime, until: SimTime) -> bool {
+    if controller.line() {
+        return false;
+    }
+    while let Some(next) = controller.next_event().filter(|&next| next < until) {
+        *at = (*at).max(next);
+        controller.run(*at, &mut guest.ram);
+        if controller.line() {
+            return true;
+        }
+    }
+    false
 }

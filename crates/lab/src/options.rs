@@ -218,7 +218,7 @@ options! {
     mapping: name, cli "--mapping" "NAME" [run],
         echo String = |run| run.parts.mapping.name().into(), "Device mapping scheme.";
     /// Device profile, or the path of its file: see `ufsim profiles`.
-    profile: text = "hp-ufs", cli "--profile" "NAME|FILE" [run compare phone age calibrate serve],
+    profile: text = "hp-ufs", cli "--profile" "NAME|FILE" [run compare phone age calibrate serve linux],
         echo String = |run| run.spec.profile.clone(), "Name or path of the profile.";
     /// Traces and generated workloads: replayed at their times (timed), the same into a queue of the depth, outside of
     /// which others wait uncounted (queued), or as fast as the depth allows (closed). Job files time themselves.
@@ -243,7 +243,7 @@ options! {
     repeat: count_if_any(1 to 100_000), cli "--repeat" "N" [run compare], on [Trace Generated], usually "1",
         echo Option<u32> = |run| run.spec.repeat, "How often the trace was replayed, if more than once was asked for.";
     /// Seed of everything random.
-    seed: wide(0 to 18_446_744_073_709_551_615) = 1, cli "--seed" "N" [run compare phone age calibrate serve],
+    seed: wide(0 to 18_446_744_073_709_551_615) = 1, cli "--seed" "N" [run compare phone age calibrate serve linux],
         echo u64 = |run| run.spec.seed, "Seed.";
     /// Host memory that a booster may use, or 'unlimited'; left out, the profile's host.memory_mib. With ',TIME=MIB'
     /// behind it, it changes during the run: '20,10s=5,30s=20'.
@@ -251,7 +251,7 @@ options! {
         echo Option<String> = |run| run.spec.memory_over_time(),
         "The limit of host memory as it was asked for, if it changes during the run.";
     /// Overrides a profile key; repeatable.
-    set alias "settings": values, cli "--set" "SECTION.KEY=VALUE" [run compare phone age profiles calibrate serve],
+    set alias "settings": values, cli "--set" "SECTION.KEY=VALUE" [run compare phone age profiles calibrate serve linux],
         echo BTreeMap<String, String> =
             |run| run.overrides.iter().map(|(key, v)| (key.clone(), v.to_string())).collect(),
         "Replaced values of the profile.";
@@ -276,10 +276,10 @@ options! {
          nothing if it was not.";
     /// Age the device first, under its profile's own conditions, and switch it off and on: a fio job file, or options
     /// of one job such as 'rw=randwrite bs=4k size=52g'.
-    age: name, cli "--age" "JOB" [run compare phone calibrate],
+    age: name, cli "--age" "JOB" [run compare phone calibrate linux],
         echo Option<String> = |run| run.age.clone(), "The fio job that aged the device, if it was not new.";
     /// Begin with a device that `ufsim age` has aged.
-    from alias "from_state": name, cli "--from" "FILE" [run compare phone calibrate];
+    from alias "from_state": name, cli "--from" "FILE" [run compare phone calibrate linux];
     /// When the run has ended, read everything back that was ever written, and check it. Nothing of it is measured.
     verify: switch, cli "--verify" "" [run compare phone];
 }

@@ -1,6 +1,7 @@
 //! Linux as the host: conversions around crate `guest`.
 
 use std::path::PathBuf;
+use std::sync::Mutex;
 
 use ::guest::{Boot, Cost, Ended, Session, SessionError, Stop};
 use lab::{Observe, Ran, Spec};
@@ -11,10 +12,13 @@ use units::SimTime;
 use crate::errors::{GuestError, config_error, exception};
 use crate::{LogPart, Raised, observing, watched};
 
+/// What panics in a session is caught there.
+const UNPOISONED: &str = "nobody panics with the lock";
+
 /// A device for guests, and the guests that use it one after another.
 #[pyclass]
 pub struct LinuxDevice {
-    session: Session,
+    session: Mutex<Session>,
     spec: Spec,
 }
 
@@ -33,18 +37,18 @@ impl LinuxDevice {
     fn new(py: Python<'_>, spec_json: &str, progress: Option<Py<PyAny>>) -> PyResult<LinuxDevice> {
         let spec = Spec::from_json(spec_json).map_err(exception)?;
         let session = watched(py, progress, |on_progress| Session::new(&spec, on_progress), exception)?;
-        Ok(LinuxDevice { session, spec })
+        Ok(LinuxDevice { session: Mutex::new(session), spec })
     }
 
     /// Boots a guest in a folder, and serves it until it halts or is stopped. Gives what came of it as JSON, and the log
     /// if one is kept. `stop`: a time in ns, or a number of turns, after which its power is taken away.
     #[pyo3(signature = (
         kernel, folder, memory_mib, seed, costs, progress=None, *,
-        terminal=false, stop_ns=None, stop_turn=None, keep=None, log=None, timeline=None, series=None,
+        stop_ns=None, stop_turn=None, keep=None, log=None, timeline=None, series=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "named ones of Python")]
     fn boot(
-        &mut self,
+        &self,
         py: Python<'_>,
         kernel: PathBuf,
         folder: PathBuf,
@@ -52,7 +56,6 @@ impl LinuxDevice {
         seed: u64,
         costs: (u32, u32),
         progress: Option<Py<PyAny>>,
-        terminal: bool,
         stop_ns: Option<u64>,
         stop_turn: Option<u64>,
         keep: Option<usize>,
@@ -61,7 +64,7 @@ impl LinuxDevice {
         series: Option<(String, Py<PyAny>)>,
     ) -> PyResult<(String, Option<LogPart>)> {
         let cost = Cost { syscall_ns: costs.0, access_ns: costs.1 };
-        let boot = Boot { kernel, folder, memory_mib, seed, cost, terminal };
+        let boot = Boot { kernel, folder, memory_mib, seed, cost };
         let stop = match (stop_ns, stop_turn) {
             (Some(ns), _) => Stop::At(SimTime(ns)),
             (None, Some(turn)) => Stop::Turn(turn),
@@ -69,7 +72,8 @@ impl LinuxDevice {
         };
         let raised = Raised::default();
         let observe: Observe = observing(&self.spec, &raised, keep, log, timeline, series)?;
-        let session = &mut self.session;
+        let mut session = self.session.lock().expect(UNPOISONED);
+        let session = &mut *session;
         let booted = watched(py, progress, |on_progress| session.boot(&boot, observe, stop, on_progress), session_error);
         if let Some(error) = raised.lock().expect("nobody panics with the lock").take() {
             return Err(error);
@@ -81,14 +85,14 @@ impl LinuxDevice {
             Ended::Stopped { at } => ("stopped", at),
         };
         let controller: serde_json::Map<_, _> =
-            self.session.counters().named().into_iter().map(|(name, count)| (name.into(), count.into())).collect();
+            session.counters().named().into_iter().map(|(name, count)| (name.into(), count.into())).collect();
         let report = json!({ "result": result, "ended": ended, "at_ns": at.0, "turns": booted.turns,
             "controller": controller });
         Ok((serde_json::to_string(&report).map_err(config_error)?, requests.map(LogPart)))
     }
 
     /// Cuts the power of the device at a time of the guest, which was stopped, and lets it recover.
-    fn power_cut(&mut self, py: Python<'_>, at_ns: u64) {
-        py.detach(|| self.session.power_cut(SimTime(at_ns)));
+    fn power_cut(&self, py: Python<'_>, at_ns: u64) {
+        py.detach(|| self.session.lock().expect(UNPOISONED).power_cut(SimTime(at_ns)));
     }
 }

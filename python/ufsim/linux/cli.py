@@ -1,0 +1,135 @@
+"""`ufsim linux`: Linux itself as the host."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ufsim import comparison_tables, outputs
+from ufsim.cli_options import (
+    CacheOption,
+    JsonOption,
+    LogOption,
+    SeriesOption,
+    StepOption,
+    TimelineOption,
+    UsageError,
+    WindowOption,
+    takes,
+)
+from ufsim.linux.session import Device, GuestRun, Job, run
+from ufsim.observe import Observed
+from ufsim.progress import ProgressDisplay
+from ufsim.results import Comparison
+from ufsim.screen import Screen, say
+from ufsim.states import StateCache
+
+DEFAULT = "hpb-linux"
+COST = re.compile(r"(\d+),(\d+)")
+
+
+def listed(scheme: str | None, schemes: str | None) -> list[str]:
+    """The schemes that are asked for."""
+    if scheme and schemes:
+        raise UsageError("--scheme and --schemes exclude each other")
+    return [name.strip() for name in schemes.split(",")] if schemes else [scheme or DEFAULT]
+
+
+def cost(text: str | None) -> tuple[int, int]:
+    """The costs of a system call and of an access to a register."""
+    if text is None:
+        return (0, 0)
+    found = COST.fullmatch(text)
+    if not found:
+        raise UsageError(f"--cpu-cost is '{text}'; allowed: SYSCALL_NS,REGISTER_NS, such as 300,100")
+    return int(found[1]), int(found[2])
+
+
+@takes("linux")
+def linux(
+    options: dict[str, Any],
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="-- COMMAND...", help="A program of the guest, such as fio, and its arguments.")
+    ] = None,
+    scheme: Annotated[str | None, typer.Option(metavar="NAME", help=f"Scheme. (default: {DEFAULT})")] = None,
+    schemes: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Several schemes, compared; gains are over the first.")
+    ] = None,
+    script: Annotated[Path | None, typer.Option(metavar="FILE", help="A script for the guest's shell instead.")] = None,
+    fs: Annotated[
+        str, typer.Option(metavar="f2fs|ext4|none", help="File system of the disk, made anew and mounted at /mnt.")
+    ] = "f2fs",
+    memory: Annotated[int, typer.Option(metavar="MIB", help="Memory of the guest.")] = 512,
+    folder: Annotated[
+        list[Path] | None, typer.Option(metavar="DIR", help="A folder that the guest can read in /host; repeatable.")
+    ] = None,
+    cpu_cost: Annotated[
+        str | None,
+        typer.Option(metavar="NS,NS", help="Cost of a system call and of a register access. (default: none)"),
+    ] = None,
+    guest_trace: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the guest's block and UFS events, as ftrace text.")
+    ] = None,
+    console: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the guest's console.")] = None,
+    cut_at: Annotated[
+        str | None, typer.Option(metavar="TIME|TURN", help="Cut the power at 1.5s of the guest, or at its turn 2000.")
+    ] = None,
+    cache: CacheOption = True,
+    log: LogOption = None,
+    timeline: TimelineOption = None,
+    timeline_window: WindowOption = None,
+    series: SeriesOption = None,
+    step: StepOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Boot Linux on a simulated device: its UFS driver, block layer, file systems and the real fio."""
+    names = listed(scheme, schemes)
+    if cut_at and len(names) > 1:
+        raise UsageError("--cut-at is for one scheme")
+    job = Job(
+        command=tuple(command or ()),
+        script=script,
+        fs=fs,
+        memory_mib=memory,
+        cpu_cost=cost(cpu_cost),
+        folders=tuple(folder or ()),
+        trace=guest_trace is not None,
+    )
+    observed = Observed(log or False, timeline, timeline_window, series, step)
+    states = StateCache() if cache else None
+    runs = []
+    with ProgressDisplay() as progress:
+        for name in names:
+
+            def report(done: int, total: int | None, sim_ns: int, phase: str, name: str = name) -> None:
+                progress(name, phase, done, total, sim_ns)
+
+            runs.append(
+                run(job, name, observed=observed, report=report, cache=states, alone=len(names) == 1, **options)
+            )
+    if guest_trace is not None:
+        outputs.write([(guest_trace, outputs.text(runs[0].trace or ""))])
+    if console is not None:
+        outputs.write([(console, outputs.text(runs[0].console))])
+    tell(runs, job, as_json=as_json)
+    if failed := [run.status for run in runs if run.status]:
+        raise typer.Exit(failed[0])
+
+
+def tell(runs: list[GuestRun], job: Job, *, as_json: bool) -> None:
+    """Prints what the job has said, then what the device did."""
+    if as_json:
+        documents = [run.to_json() for run in runs]
+        print(json.dumps(documents[0] if len(runs) == 1 else documents, indent=2))
+        return
+    for one in runs:
+        if len(runs) > 1:
+            say(f"== {one.result.scheme}")
+        print(one.stdout, end="")
+        print(one.stderr, end="", file=sys.stderr)
+        if one.status:
+            say(f"the job has ended with status {one.status}")
+    comparison_tables.print_comparison(Screen(), Comparison(runs[0].result.workload, [one.result for one in runs]))

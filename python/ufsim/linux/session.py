@@ -1,0 +1,256 @@
+"""A session of a guest: what it is given, and what comes of it."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ufsim import _core
+from ufsim.documents import Document, parse
+from ufsim.linux import cpio
+from ufsim.linux.place import newest
+from ufsim.observe import Observed
+from ufsim.request_log import RequestLog
+from ufsim.results import Result
+from ufsim.spec import Spec
+from ufsim.states import StateCache, simulated
+
+FILE_SYSTEMS = ("f2fs", "ext4", "none")
+DISK = "/dev/sda"
+#: What a guest writes for whoever has started it.
+TEXTS = ("stdout", "stderr", "diskstats", "failure", "trace")
+#: Kilobytes of the guest's buffer for its events: some half a million of them.
+TRACE_KIB = 65536
+
+# phase, bytes done, bytes in all, simulated nanoseconds
+Report = Callable[[int, int | None, int, str], None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a guest does."""
+
+    #: A program of the guest with its arguments. Those that name files of this machine name copies of them there.
+    command: Sequence[str] = ()
+    #: Or a file of this machine, which its shell runs.
+    script: Path | None = None
+    #: What the disk is made and mounted as, at /mnt, where the job runs: "f2fs", "ext4" or "none".
+    fs: str = "f2fs"
+    memory_mib: int = 512
+    #: Costs of a system call and of an access to a register in ns; processors are free without.
+    cpu_cost: tuple[int, int] = (0, 0)
+    #: Folders of this machine that are in /host of the guest, only for reading.
+    folders: Sequence[Path] = ()
+    #: The guest keeps its block and UFS events.
+    trace: bool = False
+    #: More files for /job.
+    files: Sequence[cpio.Entry] = field(default=(), repr=False)
+
+    def check(self) -> None:
+        """Raises `ConfigError` for what no guest can do."""
+        if bool(self.command) == (self.script is not None):
+            raise _core.ConfigError("linux: a command after -- or --script FILE must be given, and not both")
+        if self.fs not in FILE_SYSTEMS:
+            raise _core.ConfigError(f'fs = "{self.fs}": must be one of {", ".join(FILE_SYSTEMS)}')
+        if not 256 <= self.memory_mib <= 16384:
+            raise _core.ConfigError(f"memory = {self.memory_mib}: must be 256..=16384 MiB")
+        for folder in self.folders:
+            if not folder.is_dir():
+                raise _core.ConfigError(f"folder = '{folder}': must be a folder")
+
+    def entries(self, fs: str) -> Iterator[cpio.Entry]:
+        """What the first file system has for this job."""
+        yield cpio.directory("job")
+        yield cpio.file("job/fs", fs.encode())
+        yield cpio.directory("job/files")
+        copies = [Path(word) for word in self.command[1:] if "/" not in word[:1] and Path(word).is_file()]
+        for copy in copies:
+            yield cpio.file(f"job/files/{copy.name}", copy.read_bytes())
+        yield cpio.file("job/job", self.text(copies).encode())
+        if self.trace:
+            yield cpio.file("job/trace", str(TRACE_KIB).encode())
+        if self.folders:
+            yield cpio.file("job/folders", "".join(f"{folder.resolve().name}\n" for folder in self.folders).encode())
+        yield from self.files
+
+    def text(self, copies: Sequence[Path]) -> str:
+        """The script that the guest runs."""
+        if self.script is not None:
+            return self.script.read_text()
+        words = [f"/job/files/{Path(word).name}" if Path(word) in copies else word for word in self.command]
+        # By itself fio asks the processor's counter, which runs on the time of this machine.
+        if words[0] == "fio":
+            words.insert(1, "--clocksource=clock_gettime")
+        return "exec " + " ".join("'" + word.replace("'", "'\\''") + "'" for word in words) + "\n"
+
+
+@dataclass(frozen=True)
+class GuestRun:
+    """What came of a session."""
+
+    #: The device's result, as of any run.
+    result: Result
+    stdout: str
+    stderr: str
+    #: Exit status of the job; None if it was cut off.
+    status: int | None
+    #: Counters of the kernel's HPB driver, if it is in use.
+    hpb_stats: dict[str, int]
+    diskstats: str
+    #: Events of the guest as ftrace text, if they were kept.
+    trace: str | None
+    console: str
+    #: "halted" or "stopped", at which time of the guest, after how many of its turns.
+    ended: str
+    at_ns: int
+    turns: int
+    #: What the controller has counted.
+    controller: dict[str, int]
+    #: SHA-256 of the kernel, its first file system, and the programs in it.
+    digests: dict[str, str]
+
+    def to_json(self) -> Document:
+        """All of it but the console."""
+        return {
+            "device": dict(self.result.data),
+            "job": {"stdout": self.stdout, "stderr": self.stderr, "status": self.status},
+            "guest": {
+                "ended": self.ended,
+                "at_ns": self.at_ns,
+                "turns": self.turns,
+                "hpb_stats": self.hpb_stats,
+                "diskstats": self.diskstats,
+                "controller": self.controller,
+                "digests": self.digests,
+            },
+        }
+
+
+def run(
+    command: Sequence[str] | Job,
+    scheme: str = "hpb-linux",
+    *,
+    observed: Observed | None = None,
+    report: Report | None = None,
+    cache: StateCache | None = None,
+    alone: bool = True,
+    **options: Any,
+) -> GuestRun:
+    """Boots Linux on a device of a scheme, and lets it do a job.
+
+    `options` are `profile`, `settings`, `seed`, `age` and `from_state` of `ufsim.run`. Raises `ConfigError` for wrong
+    input, `GuestError` if the guest dies, and `SimulationBug`.
+    """
+    job = command if isinstance(command, Job) else Job(command=tuple(command))
+    job.check()
+    named = job.command[0] if job.command else str(job.script)
+    spec = Spec(workload=f"linux {named}", scheme=scheme, **options)
+    spec.check_system()
+    watched = observed or Observed()
+    watched.check([spec])
+    with watched.of(spec, alone=alone) as asked:
+        return simulated(cache, spec, report, lambda begun: _begin(begun, job, asked, report))
+
+
+def _begin(spec: Spec, job: Job, asked: dict[str, Any], report: Report | None) -> GuestRun:
+    device = Device(spec, report)
+    return device.boot(job, asked=asked)
+
+
+class Device:
+    """A device, and the guests that use it one after another."""
+
+    def __init__(self, spec: Spec, report: Report | None = None) -> None:
+        self.spec = spec
+        self.report = report
+        self.core = _core.LinuxDevice(spec.to_json(), report)
+
+    def boot(
+        self,
+        job: Job,
+        *,
+        kept: bool = False,
+        stop_ns: int | None = None,
+        stop_turn: int | None = None,
+        asked: dict[str, Any] | None = None,
+    ) -> GuestRun:
+        """Boots a guest. With `kept` it mounts the file system that is there; at a `stop` its power is gone."""
+        with _folder(job, f"kept {job.fs}" if kept else job.fs) as (folder, built):
+            seed, costs = self.spec.seed, job.cpu_cost
+            document, log = self.core.boot(
+                built / "linux", folder, job.memory_mib, seed, costs, self.report,
+                stop_ns=stop_ns, stop_turn=stop_turn, **(asked or {}),
+            )
+            return _gathered(parse(document), log, folder, built)
+
+    def power_cut(self, run: GuestRun) -> None:
+        """The device loses its power, too, when that run was stopped, and recovers."""
+        self.core.power_cut(run.at_ns)
+
+
+def _gathered(told: Document, log: "_core.LogPart | None", folder: Path, built: Path) -> GuestRun:
+    texts = {name: _text(folder / "out" / name) for name in TEXTS}
+    if failure := texts["failure"]:
+        raise _core.GuestError(f"the guest has given up: {failure.strip()}")
+    status = _text(folder / "out" / "status")
+    counters = [line.split() for line in (_text(folder / "out" / "hpb_stats") or "").splitlines()]
+    return GuestRun(
+        result=Result(told["result"], RequestLog(log.columns(), log.processes, log.left_out) if log else None),
+        stdout=texts["stdout"] or "",
+        stderr=texts["stderr"] or "",
+        status=int(status) if status else None,
+        hpb_stats={name: int(value) for name, value in counters},
+        diskstats=texts["diskstats"] or "",
+        trace=texts["trace"],
+        console=_text(folder / "console") or "",
+        ended=told["ended"],
+        at_ns=told["at_ns"],
+        turns=told["turns"],
+        controller=told["controller"],
+        digests=json.loads((built / "manifest.json").read_text())["digests"],
+    )
+
+
+def _text(path: Path) -> str | None:
+    return path.read_text(errors="replace") if path.exists() else None
+
+
+@contextmanager
+def _folder(job: Job, fs: str) -> Iterator[tuple[Path, Path]]:
+    """The folder of a boot with all that the guest needs, and where its kernel is."""
+    built = newest()
+    if not (built / "manifest.json").exists():
+        raise _core.ConfigError(f"{built}: no kernel is there; make linux builds it, in a clone of the project")
+    with tempfile.TemporaryDirectory(prefix="ufsim-linux-") as name:
+        folder = Path(name)
+        (folder / "out").mkdir()
+        (folder / "folders").mkdir()
+        for shared in job.folders:
+            (folder / "folders" / shared.resolve().name).symlink_to(shared.resolve())
+        with (folder / "initrd").open("wb") as initrd:
+            with (built / "initrd").open("rb") as first:
+                shutil.copyfileobj(first, initrd, 1 << 20)
+            initrd.write(cpio.archive(job.entries(fs)))
+        yield folder, built
+
+
+#: What is looked at when a file system has been mounted after a power cut, and not written since.
+CHECKS = {"f2fs": "fsck.f2fs /dev/sda", "ext4": "e2fsck -f -n /dev/sda"}
+
+
+def after_cut(job: Job, check: Path | None, before: GuestRun) -> Job:
+    """What the next guest does on the file system of one that lost power: the caller's check, then fsck.
+
+    In the check, $BEFORE is the console of the guest before, with all that it had said by then.
+    """
+    script = "" if check is None else check.read_text()
+    text = (
+        "export BEFORE=/job/before\n(\n"
+        f"{script}\n) || exit 1\ncd /\numount /mnt\n{CHECKS[job.fs]} > /out/fsck 2>&1 || {{ cat /out/fsck; exit 2; }}\n"
+    )
+    files = (cpio.file("job/before", before.console.encode()), cpio.file("job/check", text.encode()))
+    return replace(job, command=("sh", "/job/check"), script=None, files=files)
