@@ -25,7 +25,9 @@ HERE = Path(__file__).resolve().parent / "guest"
 TOOLS = "flex bison bc gcc make libc6-dev xz-utils dpkg-dev".split()
 GUEST = "busybox-static fio f2fs-tools e2fsprogs sqlite3".split()
 #: Programs of the guest that are not busybox's.
-PROGRAMS = ("fio", "mkfs.f2fs", "fsck.f2fs", "mke2fs", "e2fsck", "sqlite3")
+PROGRAMS = ("mkfs.f2fs", "fsck.f2fs", "mke2fs", "e2fsck", "sqlite3")
+#: Programs with an archive of their own, for whoever uses them: fio is linked with 80 MB of libraries.
+APART = ("fio",)
 #: What is done to the kernel's files: file, what has to be there, what takes its place.
 EDITS = (
     # Processors with large register files need more room than the kernel has for them.
@@ -37,6 +39,7 @@ EDITS = (
     ("arch/um/kernel/time.c", r"(?m)^static struct time_travel_event \*time_travel_first_event", """\
 unsigned long long ufsim_now(void);
 unsigned long long ufsim_next_event(void);
+void ufsim_before_time(void);
 
 unsigned long long ufsim_now(void)
 {
@@ -52,6 +55,9 @@ unsigned long long ufsim_next_event(void)
 }
 
 \\g<0>"""),
+    # The controller gets its turn before time goes on.
+    ("arch/um/kernel/time.c", r"(?m)^\tdo \{\n(?=\t\te = time_travel_first_event\(\);\n\n\t\tBUG_ON\(!e\))",
+     "\\g<0>\t\tufsim_before_time();\n"),
     # The cost of a system call.
     ("arch/um/kernel/skas/syscall.c", r"(?m)^void handle_syscall\(", "void ufsim_syscall(void);\n\\g<0>"),
     ("arch/um/kernel/skas/syscall.c", r"(?m)^out:\n", "\tufsim_syscall();\n\\g<0>"),
@@ -116,14 +122,15 @@ def build(package: str, version: str, place: Path) -> None:
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     kernel = compile_kernel(package, work)
-    first, tools = first_files()
     shutil.copy(kernel, work / "linux")
-    (work / "initrd").write_bytes(first)
-    digests = {"linux": sha(work / "linux"), "initrd": sha(work / "initrd"), **tools}
+    archives, tools = first_files()
+    for name, content in archives.items():
+        (work / name).write_bytes(content)
+    digests = {**{name: sha(work / name) for name in ("linux", *archives)}, **tools}
     told = {"kernel": f"{package} {version}", "build_seconds": round(time.monotonic() - began), "digests": digests}
     (work / "manifest.json").write_text(json.dumps(told, indent=1) + "\n")
     for leftover in work.iterdir():
-        if leftover.name not in ("linux", "initrd", "manifest.json"):
+        if leftover.name not in ("linux", *archives, "manifest.json"):
             shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
     shutil.rmtree(place, ignore_errors=True)
     work.rename(place)
@@ -172,31 +179,42 @@ def sha(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def first_files() -> tuple[bytes, dict[str, str]]:
-    """The first file system, and the digests of its programs."""
+def first_files() -> tuple[dict[str, bytes], dict[str, str]]:
+    """The archives of the first file system by name, and the digests of its programs."""
     folders = "bin dev etc host job lib lib64 mnt out proc root sbin sys tmp usr usr/bin usr/lib usr/sbin".split()
-    entries = [cpio.directory(name) for name in folders]
     busybox = Path(shutil.which("busybox") or "")
-    entries.append(cpio.file("bin/busybox", busybox.read_bytes(), executable=True))
     applets = output(str(busybox), "--list").split()
-    entries += [cpio.link(f"bin/{name}", "busybox") for name in applets if name != "busybox"]
-    entries.append(cpio.file("init", (HERE / "init").read_bytes(), executable=True))
-    digests = {"busybox": sha(busybox)}
-    packed: dict[str, Path] = {}
-    for name in PROGRAMS:
+    entries = [
+        *(cpio.directory(name) for name in folders),
+        cpio.file("bin/busybox", busybox.read_bytes(), executable=True),
+        *(cpio.link(f"bin/{name}", "busybox") for name in applets if name != "busybox"),
+        cpio.file("init", (HERE / "init").read_bytes(), executable=True),
+    ]
+    digests, there = {"busybox": sha(busybox)}, set(folders)
+    entries += packed(PROGRAMS, there, digests)
+    archives = {"initrd": cpio.archive(entries)}
+    archives.update({name: cpio.archive(packed((name,), set(there), digests)) for name in APART})
+    return archives, digests
+
+
+def packed(programs: tuple[str, ...], there: set[str], digests: dict[str, str]) -> list[cpio.Entry]:
+    """Programs with the libraries that are not there yet."""
+    entries, wanted = [], {}
+    for name in programs:
         found = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
         if not found:
             raise SystemExit(f"{name} is not there, though its package is installed")
-        program = Path(found)
-        digests[name] = sha(program)
-        entries.append(cpio.file(f"usr/sbin/{name}", program.read_bytes(), executable=True))
-        packed.update(libraries(program))
-    for target, source in sorted(packed.items()):
-        parents = list(Path(target).parents)[:-1]
-        entries += [cpio.directory(str(one)) for one in reversed(parents) if str(one) not in folders]
-        folders += [str(one) for one in parents]
+        digests[name] = sha(Path(found))
+        entries.append(cpio.file(f"usr/sbin/{name}", Path(found).read_bytes(), executable=True))
+        wanted.update(libraries(Path(found)))
+    for target, source in sorted(wanted.items()):
+        if target in there:
+            continue
+        parents = [str(one) for one in reversed(list(Path(target).parents)[:-1])]
+        entries += [cpio.directory(one) for one in parents if one not in there]
+        there.update((*parents, target))
         entries.append(cpio.file(target, source.read_bytes(), executable=True))
-    return cpio.archive(entries), digests
+    return entries
 
 
 def libraries(program: Path) -> dict[str, Path]:

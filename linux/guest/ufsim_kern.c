@@ -36,6 +36,7 @@
 extern unsigned long long physmem_size;
 unsigned long long ufsim_now(void);
 unsigned long long ufsim_next_event(void);
+void ufsim_before_time(void);
 void ufsim_syscall(void);
 
 /* Costs in ns of a system call and of an access to a register; processors are free without them. */
@@ -47,7 +48,7 @@ static struct ufsim_page *page;
 static struct time_travel_event turn;
 static int irq = -1;
 static bool in_turn;
-/* A doorbell waits for the turn that comes before time goes on. */
+/* A doorbell waits until time goes on. */
 static bool rung;
 /* Accesses to registers that have not been paid for. */
 static unsigned long debt;
@@ -86,9 +87,7 @@ static void arm(void)
 {
 	unsigned long long now = ufsim_now(), at = page->next;
 
-	if (rung)
-		at = now;
-	else if (line_is_up())
+	if (line_is_up())
 		at = min(at, now + LOOK_AGAIN);
 	time_travel_del_event(&turn);
 	if (at != NEVER)
@@ -103,9 +102,22 @@ static void take_turn(struct time_travel_event *event)
 		page->ahead = 0;	/* it has been here already */
 	else
 		exchange(UFSIM_RUN, idle_until());
-	if (page->line)
+	if (page->line && !page->ahead)
 		generic_handle_irq(irq);
 	in_turn = false;
+	arm();
+}
+
+/*
+ * Time is about to go on, to the next event: nothing happens in the guest before, unless there is an interrupt. So
+ * doorbells of one moment share a turn, in which the simulator may go on up to that event.
+ */
+void ufsim_before_time(void)
+{
+	if (!rung)
+		return;
+	time_travel_del_event(&turn);
+	exchange(UFSIM_RUN, ufsim_next_event());
 	arm();
 }
 

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 
 use lab::profile::{self, Description, EMBEDDED};
 use lab::trace::{JoinSpec, TraceInfo, TraceSpec};
-use lab::{Column, LabError, Logging, Observe, OnProgress, Ran, RunResult, SeriesTo, Spec, TimelineTo};
+use lab::{Column, Logging, Observe, OnProgress, Ran, RunResult, SeriesTo, Spec, TimelineTo};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 

@@ -1,6 +1,7 @@
 """A session of a guest: what it is given, and what comes of it."""
 
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +21,8 @@ from ufsim.spec import Spec
 from ufsim.states import StateCache, simulated
 
 FILE_SYSTEMS = ("f2fs", "ext4", "none")
-DISK = "/dev/sda"
+#: Programs of the guest with an archive of their own.
+APART = ("fio",)
 #: What a guest writes for whoever has started it.
 TEXTS = ("stdout", "stderr", "diskstats", "failure", "trace")
 #: Kilobytes of the guest's buffer for its events: some half a million of them.
@@ -61,6 +63,11 @@ class Job:
         for folder in self.folders:
             if not folder.is_dir():
                 raise _core.ConfigError(f"folder = '{folder}': must be a folder")
+
+    def archives(self) -> list[str]:
+        """Archives of programs that the job uses."""
+        words = re.findall(r"[\w.]+", " ".join(self.command) if self.script is None else self.script.read_text())
+        return [name for name in APART if name in words]
 
     def entries(self, fs: str) -> Iterator[cpio.Entry]:
         """What the first file system has for this job."""
@@ -232,8 +239,9 @@ def _folder(job: Job, fs: str) -> Iterator[tuple[Path, Path]]:
         for shared in job.folders:
             (folder / "folders" / shared.resolve().name).symlink_to(shared.resolve())
         with (folder / "initrd").open("wb") as initrd:
-            with (built / "initrd").open("rb") as first:
-                shutil.copyfileobj(first, initrd, 1 << 20)
+            for part in ("initrd", *job.archives()):
+                with (built / part).open("rb") as first:
+                    shutil.copyfileobj(first, initrd, 1 << 20)
             initrd.write(cpio.archive(job.entries(fs)))
         yield folder, built
 

@@ -10,6 +10,7 @@ mod device_commands;
 mod drain;
 mod fio_job;
 mod generated;
+mod host_controller;
 mod input;
 mod nbd;
 mod phone;
@@ -32,6 +33,8 @@ units::kinds! {
         FioJob = "fio_job", fio_job::run;
         /// Descriptions of generated workloads: the parser, and the traces of small ones.
         Generated = "generated", generated::run;
+        /// A host controller under a driver that may do anything to its registers and lists.
+        HostController = "host_controller", host_controller::run;
         /// What a client of the NBD server sends: the handshake, and requests in each form.
         Nbd = "nbd", nbd::run;
         /// Scenarios of phones, their first steps, and sessions that become scenarios.
