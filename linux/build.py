@@ -22,8 +22,8 @@ from ufsim.linux.place import cache, newest
 
 HERE = Path(__file__).resolve().parent / "guest"
 #: Debian packages: what builds the kernel, and what the guest has.
-TOOLS = "flex bison bc gcc make libc6-dev xz-utils dpkg-dev".split()
-GUEST = "busybox-static fio f2fs-tools e2fsprogs sqlite3".split()
+TOOLS = ["flex", "bison", "bc", "gcc", "make", "libc6-dev", "xz-utils", "dpkg-dev"]
+GUEST = ["busybox-static", "fio", "f2fs-tools", "e2fsprogs", "sqlite3"]
 #: Programs of the guest that are not busybox's.
 PROGRAMS = ("mkfs.f2fs", "fsck.f2fs", "mke2fs", "e2fsck", "sqlite3")
 #: Programs with an archive of their own, for whoever uses them: fio is linked with 80 MB of libraries.
@@ -33,10 +33,17 @@ EDITS = (
     # Processors with large register files need more room than the kernel has for them.
     ("arch/x86/um/user-offsets.c", r"(DEFINE_LONGS\(HOST_FP_SIZE, )2696\)", r"\g<1>12288)"),
     # Entropy of the host comes from a seed.
-    ("arch/um/os-Linux/util.c", r"(?m)^(ssize_t os_getrandom\()", r"long ufsim_random(void *, size_t, unsigned int);\n\1"),
+    (
+        "arch/um/os-Linux/util.c",
+        r"(?m)^(ssize_t os_getrandom\()",
+        r"long ufsim_random(void *, size_t, unsigned int);\n\1",
+    ),
     ("arch/um/os-Linux/util.c", r"return getrandom\(buf, len, flags\)", "return ufsim_random(buf, len, flags)"),
     # The simulated time and the next event of the guest, for the controller.
-    ("arch/um/kernel/time.c", r"(?m)^static struct time_travel_event \*time_travel_first_event", """\
+    (
+        "arch/um/kernel/time.c",
+        r"(?m)^static struct time_travel_event \*time_travel_first_event",
+        """\
 unsigned long long ufsim_now(void);
 unsigned long long ufsim_next_event(void);
 void ufsim_before_time(void);
@@ -54,15 +61,22 @@ unsigned long long ufsim_next_event(void)
 	return e ? e->time : S64_MAX;
 }
 
-\\g<0>"""),
+\\g<0>""",
+    ),
     # The controller gets its turn before time goes on.
-    ("arch/um/kernel/time.c", r"(?m)^\tdo \{\n(?=\t\te = time_travel_first_event\(\);\n\n\t\tBUG_ON\(!e\))",
-     "\\g<0>\t\tufsim_before_time();\n"),
+    (
+        "arch/um/kernel/time.c",
+        r"(?m)^\tdo \{\n(?=\t\te = time_travel_first_event\(\);\n\n\t\tBUG_ON\(!e\))",
+        "\\g<0>\t\tufsim_before_time();\n",
+    ),
     # The cost of a system call.
     ("arch/um/kernel/skas/syscall.c", r"(?m)^void handle_syscall\(", "void ufsim_syscall(void);\n\\g<0>"),
     ("arch/um/kernel/skas/syscall.c", r"(?m)^out:\n", "\tufsim_syscall();\n\\g<0>"),
-    ("arch/um/drivers/Makefile", r"(?m)^obj-\$\(CONFIG_SSL\)",
-     "ufsim-objs := ufsim_kern.o ufsim_user.o\nobj-y += ufsim.o\n\\g<0>"),
+    (
+        "arch/um/drivers/Makefile",
+        r"(?m)^obj-\$\(CONFIG_SSL\)",
+        "ufsim-objs := ufsim_kern.o ufsim_user.o\nobj-y += ufsim.o\n\\g<0>",
+    ),
 )
 
 
@@ -83,12 +97,15 @@ def main() -> None:
 
 
 def output(*command: str) -> str:
+    """What a command prints."""
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def missing(package: str) -> list[str]:
     """Packages that are not installed; the kernel's source is only fetched."""
-    found = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n"], capture_output=True, text=True)
+    found = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n"], capture_output=True, text=True
+    )
     if found.returncode != 0:
         raise SystemExit("make linux needs Debian or a system with its packages: dpkg-query is not there")
     there = {line.split()[0] for line in found.stdout.splitlines() if line.endswith(" installed")}
@@ -97,6 +114,7 @@ def missing(package: str) -> list[str]:
 
 
 def install(packages: list[str]) -> None:
+    """Installs packages if root asks for it; others are told."""
     if not packages:
         return
     if os.geteuid() != 0:
@@ -117,6 +135,7 @@ def digest(version: str) -> str:
 
 
 def build(package: str, version: str, place: Path) -> None:
+    """Makes everything in a folder beside the place, and moves it there when it is whole."""
     began = time.monotonic()
     work = place.with_name(place.name + ".work")
     shutil.rmtree(work, ignore_errors=True)
@@ -137,6 +156,7 @@ def build(package: str, version: str, place: Path) -> None:
 
 
 def compile_kernel(package: str, work: Path) -> Path:
+    """Fetches and compiles the kernel."""
     print(f"fetching {package}", flush=True)
     subprocess.run(["apt-get", "download", "-qq", package], cwd=work, check=True, stderr=subprocess.DEVNULL)
     subprocess.run(["dpkg-deb", "-x", str(next(work.glob("*.deb"))), str(work / "package")], check=True)
@@ -157,6 +177,7 @@ def compile_kernel(package: str, work: Path) -> Path:
 
 
 def edit(tree: Path) -> None:
+    """Edits the kernel's files, and adds ours."""
     for name, place, instead in EDITS:
         path = tree / name
         text, count = re.subn(place, instead, path.read_text(), count=1)
@@ -168,6 +189,7 @@ def edit(tree: Path) -> None:
 
 
 def check_config(made: Path) -> None:
+    """Ends if the kernel has not taken a line of the configuration."""
     got = made.read_text().splitlines()
     wanted = [line for line in (HERE / "config").read_text().splitlines() if line.startswith("CONFIG_")]
     lost = [line for line in wanted if line not in got]
@@ -176,12 +198,14 @@ def check_config(made: Path) -> None:
 
 
 def sha(path: Path) -> str:
+    """A file's SHA-256."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def first_files() -> tuple[dict[str, bytes], dict[str, str]]:
     """The archives of the first file system by name, and the digests of its programs."""
-    folders = "bin dev etc host job lib lib64 mnt out proc root sbin sys tmp usr usr/bin usr/lib usr/sbin".split()
+    names = "bin dev etc host job lib lib64 mnt out proc root sbin sys tmp usr usr/bin usr/lib usr/sbin"
+    folders = names.split()
     busybox = Path(shutil.which("busybox") or "")
     applets = output(str(busybox), "--list").split()
     entries = [

@@ -40,6 +40,8 @@ struct ufsim_page {
 	unsigned int line;		/* level of the interrupt line */
 	unsigned long long next;	/* when the controller wants the next turn; all ones: never */
 	unsigned int ahead;		/* it has been there already: mirror and line are as they are at "next" */
+	unsigned int pad2;
+	unsigned long long after;	/* then: when it wants the turn after that */
 };
 
 /* First and only message on the socket, with the descriptor of the guest's memory. */

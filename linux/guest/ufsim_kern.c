@@ -6,19 +6,17 @@
  * the writes, everything that is due by then, and says when it wants the next turn. That moment is one event of the
  * time travel clock. Writes that clear interrupts, and doorbells, wait for an exchange that comes anyway.
  *
- * A guest that is idle does nothing before its own next event, so the simulator may go on until then, up to the moment
- * at which it interrupts. The guest finds everything done when it gets there.
+ * Between two events of the guest nothing happens in it, so the simulator goes on by itself, up to the moment at which
+ * it interrupts. The guest finds everything done when it gets there.
  */
 #include <linux/dma-mapping.h>
 #include <linux/init.h>
-#include <linux/interrupt.h>
 #include <linux/irq.h>
 #include <linux/irqdomain.h>
 #include <linux/kernel.h>
 #include <linux/logic_iomem.h>
 #include <linux/module.h>
 #include <linux/platform_device.h>
-#include <linux/sched.h>
 #include <linux/time-internal.h>
 #include <ufs/ufshcd.h>
 #include <ufs/ufshci.h>
@@ -52,14 +50,6 @@ static bool in_turn;
 static bool rung;
 /* Accesses to registers that have not been paid for. */
 static unsigned long debt;
-
-/* Until when nothing happens here unless an interrupt comes; to be asked at the beginning of a turn. */
-static unsigned long long idle_until(void)
-{
-	if (!is_idle_task(current) || need_resched() || local_softirq_pending())
-		return ufsim_now();
-	return ufsim_next_event();
-}
 
 static void exchange(enum ufsim_op op, unsigned long long until)
 {
@@ -98,10 +88,13 @@ static void arm(void)
 static void take_turn(struct time_travel_event *event)
 {
 	in_turn = true;
-	if (page->ahead && page->next == ufsim_now() && !page->nwrites)
-		page->ahead = 0;	/* it has been here already */
-	else
-		exchange(UFSIM_RUN, idle_until());
+	if (page->ahead && page->next <= ufsim_now() && !page->nwrites) {
+		/* It has been here already. */
+		page->ahead = 0;
+		page->next = page->after;
+	} else {
+		exchange(UFSIM_RUN, 0);
+	}
 	if (page->line && !page->ahead)
 		generic_handle_irq(irq);
 	in_turn = false;
@@ -109,15 +102,19 @@ static void take_turn(struct time_travel_event *event)
 }
 
 /*
- * Time is about to go on, to the next event: nothing happens in the guest before, unless there is an interrupt. So
- * doorbells of one moment share a turn, in which the simulator may go on up to that event.
+ * Time is about to go on, to the next event of the guest. Nothing happens in it before, unless it is interrupted. So all
+ * doorbells of a moment share a turn, and in it the simulator goes on up to that event, or to its next interrupt.
  */
 void ufsim_before_time(void)
 {
-	if (!rung)
-		return;
+	unsigned long long until;
+
+	if (!page || (turn.pending && turn.time <= ufsim_now()))
+		return;			/* that turn comes first */
 	time_travel_del_event(&turn);
-	exchange(UFSIM_RUN, ufsim_next_event());
+	until = ufsim_next_event();
+	if (rung || (page->next < until && !page->ahead && !line_is_up()))
+		exchange(UFSIM_RUN, until);
 	arm();
 }
 

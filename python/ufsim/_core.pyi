@@ -161,9 +161,7 @@ class OpenedTrace:
 class LinuxDevice:
     """A device for Linux as its host, and the guests that use it one after another."""
 
-    def __init__(
-        self, spec_json: str, progress: Callable[[int, int | None, int, str], None] | None = None
-    ) -> None:
+    def __init__(self, spec_json: str, progress: Callable[[int, int | None, int, str], None] | None = None) -> None:
         """A device, new or aged; raises `ConfigError` for a scheme that no driver of Linux serves."""
 
     def boot(

@@ -89,3 +89,11 @@ def live(
     from tools.bench.devices import measure_live
 
     measure_live(figures or [], turns, record)
+
+
+@app.command()
+def guest(turns: Annotated[int, typer.Option()] = 3, record: Record = None) -> None:
+    """Linux as the host: boots, and requests per second of real time. Wants a quiet machine and make linux."""
+    from tools.bench.guest import measure_guest
+
+    measure_guest(turns, record)

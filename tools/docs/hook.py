@@ -51,6 +51,7 @@ PLAIN: dict[str, Callable[[], str]] = {
     "fiooptions": declared.fio_options,
     "live": measured.live,
     "logcost": measured.log,
+    "guestspeed": measured.guest,
     "sweepspeed": measured.sweep,
     "speed": measured.speed,
     "explainedf7": measured.explained,

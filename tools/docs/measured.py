@@ -91,6 +91,21 @@ def log() -> str:
     return "\n".join([table(headings, rows), said])
 
 
+def guest() -> str:
+    """How fast Linux as the host is."""
+    record = kept(DATA / "linux.json")
+    rows = []
+    for one in record["rates"]:
+        rates = one["per_second"]
+        rows.append([one["case"], f"{median(rates):,.0f}", f"{rates[0]:,.0f} to {rates[-1]:,.0f}"])
+    boots = record["boot_seconds"]
+    said = (
+        f"Boot, an empty job and power-off: {median(boots):.2f} s ({boots[0]:.2f} to {boots[-1]:.2f}). Medians "
+        f"and ranges of {record['turns']} turns, {of_version(record)}, one processor for both sides.\n"
+    )
+    return "\n".join([table(("who makes the requests", "per second>", "range>"), rows), said])
+
+
 def explained() -> str:
     """What the latencies of HP-UFS Fig. 7 are made of: a table of the bands, and the slowest in a sentence."""
     record = kept(DATA / "explain-f7-gc.json")

@@ -108,7 +108,8 @@ impl Engine {
         Ok(engine)
     }
 
-    /// An engine for a host outside that makes its own commands ([`Engine::relay`]), on a stack whose driver is replaced.
+    /// An engine for a host outside that makes its own commands ([`Engine::relay`]), on a stack whose driver is
+    /// replaced.
     /// `expected` is what its units hold; those that were written before have no bytes, and read as zeroes.
     ///
     /// # Panics

@@ -37,6 +37,7 @@ mod inbox;
 mod outside;
 mod power;
 mod promise;
+mod relay;
 mod runner;
 mod save;
 mod saving;

@@ -14,6 +14,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use thiserror::Error;
+use units::SimTime;
 
 use crate::page::{self, Asked, Page};
 use crate::ram::Ram;
@@ -146,7 +147,7 @@ impl Guest {
     }
 
     /// Gives the turn back.
-    pub fn answer(&self, registers: &[u32], line: bool, next: Option<units::SimTime>, ahead: bool) {
+    pub fn answer(&self, registers: &[u32], line: bool, next: Option<SimTime>, ahead: Option<SimTime>) {
         self.page.answer(registers, line, next, ahead);
     }
 

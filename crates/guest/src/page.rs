@@ -28,6 +28,7 @@ const DEVICE_SEQ: usize = 0x840;
 const LINE: usize = 0x844;
 const NEXT: usize = 0x848;
 const AHEAD: usize = 0x850;
+const AFTER: usize = 0x858;
 
 const RUN: u32 = 1;
 const BYE: u32 = 2;
@@ -110,15 +111,16 @@ impl Page {
         }
     }
 
-    /// Gives the turn back. The registers are as they are now, or, if the controller is `ahead`, as they will be at
-    /// `next`.
-    pub fn answer(&self, registers: &[u32], line: bool, next: Option<SimTime>, ahead: bool) {
+    /// Gives the turn back. The registers are as they are now, or, if the controller is ahead, as they will be at that
+    /// time. `next` is when it wants the next turn, or that after it.
+    pub fn answer(&self, registers: &[u32], line: bool, next: Option<SimTime>, ahead: Option<SimTime>) {
         for (i, &value) in registers.iter().take(MIRROR).enumerate() {
             self.shared.word(4 * i).store(value, Ordering::Relaxed);
         }
         self.shared.word(LINE).store(line.into(), Ordering::Relaxed);
-        self.shared.set_u64(NEXT, next.map_or(NEVER, |at| at.0));
-        self.shared.word(AHEAD).store(ahead.into(), Ordering::Relaxed);
+        self.shared.set_u64(NEXT, ahead.or(next).map_or(NEVER, |at| at.0));
+        self.shared.set_u64(AFTER, next.map_or(NEVER, |at| at.0));
+        self.shared.word(AHEAD).store(ahead.is_some().into(), Ordering::Relaxed);
         let word = self.shared.word(DEVICE_SEQ);
         word.fetch_add(1, Ordering::Release);
         // Nobody may be waiting, which is no error.

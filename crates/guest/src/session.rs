@@ -67,8 +67,12 @@ impl Session {
         let parts = outside.machine().parts;
         let hpb = parts.booster == BoosterKind::HpbLinux;
         if parts.scheduler != SchedulerKind::Noop || !(hpb || parts.booster == BoosterKind::None) {
-            let given = format!("scheme = \"{}\": its host is scheduler {} and booster {}",
-                spec.scheme, parts.scheduler.name(), parts.booster.name());
+            let given = format!(
+                "scheme = \"{}\": its host is scheduler {} and booster {}",
+                spec.scheme,
+                parts.scheduler.name(),
+                parts.booster.name()
+            );
             return Err(LabError::Config(format!("{given}; Linux has drivers for noop with none or hpb-linux")));
         }
         let config = outside.machine().profile.device_config([0; 2]);

@@ -38,8 +38,8 @@ pub fn serve<M: Medium>(
     let (mut at, mut turns) = (SimTime::START, 0);
     let mut ahead = false;
     loop {
-        let next = if ahead { Some(at) } else { controller.next_event() };
-        guest.answer(controller.registers(), controller.line(), next, ahead);
+        let line = controller.line();
+        guest.answer(controller.registers(), line, controller.next_event(), ahead.then_some(at));
         let (writes, now, until) = match guest.turn()? {
             Asked::Run { writes, now, until } => (writes, now, until),
             Asked::Bye | Asked::Unknown(_) => break,

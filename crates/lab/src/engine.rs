@@ -119,12 +119,7 @@ impl Outside {
     ///
     /// # Errors
     /// If a timeline cannot be written.
-    pub fn result(
-        &self,
-        kind: &'static str,
-        mut recorder: Recorder,
-        stack: &mut Stack,
-    ) -> Result<Ran, LabError> {
+    pub fn result(&self, kind: &'static str, mut recorder: Recorder, stack: &mut Stack) -> Result<Ran, LabError> {
         let (after, requests) = recorder.end(stack);
         let Outside { spec, machine, state, wall } = self;
         let run = Run { spec, machine: machine.clone(), wall: wall.clone() };
@@ -376,11 +371,7 @@ impl Run<'_> {
         self.settle(state, |settled| Settled { replay, ..settled })
     }
 
-    fn settle(
-        &self,
-        state: Option<Header>,
-        more: impl FnOnce(Settled<'_>) -> Settled<'_>,
-    ) -> Result<Setup, LabError> {
+    fn settle(&self, state: Option<Header>, more: impl FnOnce(Settled<'_>) -> Settled<'_>) -> Result<Setup, LabError> {
         let (spec, parts) = (self.spec, self.machine.parts);
         let overrides = spec.overrides()?;
         let aged_with = state.as_ref().map(|state| aged_with(state, spec, &self.machine)).unwrap_or_default();

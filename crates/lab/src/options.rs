@@ -251,7 +251,8 @@ options! {
         echo Option<String> = |run| run.spec.memory_over_time(),
         "The limit of host memory as it was asked for, if it changes during the run.";
     /// Overrides a profile key; repeatable.
-    set alias "settings": values, cli "--set" "SECTION.KEY=VALUE" [run compare phone age profiles calibrate serve linux],
+    set alias "settings": values,
+        cli "--set" "SECTION.KEY=VALUE" [run compare phone age profiles calibrate serve linux],
         echo BTreeMap<String, String> =
             |run| run.overrides.iter().map(|(key, v)| (key.clone(), v.to_string())).collect(),
         "Replaced values of the profile.";

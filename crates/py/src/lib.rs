@@ -18,7 +18,9 @@ use lab::{Column, Logging, Observe, OnProgress, Ran, RunResult, SeriesTo, Spec, 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::errors::{ConfigError, GuestError, OptionError, OutputError, SimulationBug, StateError, config_error, exception};
+use crate::errors::{
+    ConfigError, GuestError, OptionError, OutputError, SimulationBug, StateError, config_error, exception,
+};
 
 // Named after the package in which users find them, or they could not be pickled.
 /// Presets: dictionaries with `name`, `scheduler`, `booster`, `mapping`, `summary`.
@@ -264,7 +266,8 @@ impl OpenedTrace {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(String, LogPart)> {
         let spec = Spec::from_json(spec_json).map_err(exception)?;
-        let ran = watched(py, progress, |on_progress| lab::simulate_trace(&spec, &self.0, most, on_progress), exception)?;
+        let ran =
+            watched(py, progress, |on_progress| lab::simulate_trace(&spec, &self.0, most, on_progress), exception)?;
         let json = serde_json::to_string(&ran.result).map_err(config_error)?;
         Ok((json, LogPart(ran.requests.expect("a log was asked for"))))
     }

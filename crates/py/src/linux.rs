@@ -40,8 +40,8 @@ impl LinuxDevice {
         Ok(LinuxDevice { session: Mutex::new(session), spec })
     }
 
-    /// Boots a guest in a folder, and serves it until it halts or is stopped. Gives what came of it as JSON, and the log
-    /// if one is kept. `stop`: a time in ns, or a number of turns, after which its power is taken away.
+    /// Boots a guest in a folder, and serves it until it halts or is stopped. Gives what came of it as JSON, and the
+    /// log if one is kept. `stop`: a time in ns, or a number of turns, after which its power is taken away.
     #[pyo3(signature = (
         kernel, folder, memory_mib, seed, costs, progress=None, *,
         stop_ns=None, stop_turn=None, keep=None, log=None, timeline=None, series=None,
@@ -74,7 +74,8 @@ impl LinuxDevice {
         let observe: Observe = observing(&self.spec, &raised, keep, log, timeline, series)?;
         let mut session = self.session.lock().expect(UNPOISONED);
         let session = &mut *session;
-        let booted = watched(py, progress, |on_progress| session.boot(&boot, observe, stop, on_progress), session_error);
+        let booted =
+            watched(py, progress, |on_progress| session.boot(&boot, observe, stop, on_progress), session_error);
         if let Some(error) = raised.lock().expect("nobody panics with the lock").take() {
             return Err(error);
         }

@@ -451,8 +451,8 @@ fn bits(mask: u32) -> impl Iterator<Item = u8> {
     (0..32).filter(move |bit| mask >> bit & 1 != 0)
 }
 
-/// A command of no block does nothing (SBC-3 clause 5.11). Linux sends one by mistake: in its error handling a TEST UNIT
-/// READY becomes an HPB READ of length 0.
+/// A command of no block does nothing (SBC-3 clause 5.11). Linux sends one by mistake: in its error handling a TEST
+/// UNIT READY becomes an HPB READ of length 0.
 fn moves_nothing(op: &Op) -> bool {
     matches!(
         op,

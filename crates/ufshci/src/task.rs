@@ -46,8 +46,8 @@ pub fn read<G: GuestMemory + ?Sized>(memory: &G, at: u64) -> Result<[u8; 32], No
 }
 
 impl Task {
-    /// Does what a request asks for, as far as that goes at once. Commands that are given up end unseen. Gives the slots
-    /// that were given up, too.
+    /// Does what a request asks for, as far as that goes at once. Commands that are given up end unseen. Gives the
+    /// slots that were given up, too.
     pub fn begin(slot: u8, request: TaskRequest, slots: &mut Slots) -> (Task, u32) {
         let at_work =
             |slots: &Slots| (0..SLOTS).filter(|&one| slots.get(one) == Slot::AtWork).fold(0, |m, s| m | 1 << s);

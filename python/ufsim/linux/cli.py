@@ -56,7 +56,8 @@ def cost(text: str | None) -> tuple[int, int]:
 def linux(
     options: dict[str, Any],
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="-- COMMAND...", help="A program of the guest, such as fio, and its arguments.")
+        list[str] | None,
+        typer.Argument(metavar="-- COMMAND...", help="A program of the guest, such as fio, and its arguments."),
     ] = None,
     scheme: Annotated[str | None, typer.Option(metavar="NAME", help=f"Scheme. (default: {DEFAULT})")] = None,
     schemes: Annotated[
@@ -97,6 +98,8 @@ def linux(
     names = listed(scheme, schemes)
     if cuts and cut_at:
         raise UsageError("--cuts and --cut-at exclude each other")
+    if len(names) > 1 and (guest_trace or console):
+        raise UsageError("--guest-trace and --console are for one scheme")
     if check and not (cuts or cut_at):
         raise UsageError("--check has no effect without --cuts or --cut-at")
     job = Job(
@@ -109,7 +112,8 @@ def linux(
         trace=guest_trace is not None,
     )
     if cuts or cut_at:
-        return cut_sessions(job, names, options, cuts=cuts, cut_at=cut_at, check=check, as_json=as_json)
+        cut_sessions(job, names, options, cuts=cuts, cut_at=cut_at, check=check, as_json=as_json)
+        return
     observed = Observed(log or False, timeline, timeline_window, series, step)
     states = StateCache() if cache else None
     runs = []
@@ -122,11 +126,11 @@ def linux(
             runs.append(
                 run(job, name, observed=observed, report=report, cache=states, alone=len(names) == 1, **options)
             )
-    if guest_trace is not None:
-        outputs.write([(guest_trace, outputs.text(runs[0].trace or ""))])
-    if console is not None:
-        outputs.write([(console, outputs.text(runs[0].console))])
-    tell(runs, job, as_json=as_json)
+    texts = ((guest_trace, runs[0].trace or ""), (console, runs[0].console))
+    failures = outputs.write([(path, outputs.text(text)) for path, text in texts if path is not None])
+    tell(runs, as_json=as_json)
+    if failures:
+        raise outputs.Unwritten(failures, printed=True)
     if failed := [run.status for run in runs if run.status]:
         raise typer.Exit(failed[0])
 
@@ -170,7 +174,7 @@ def told(cuts: list[Cut]) -> str:
     return f"{len(cuts)} power cuts: {count['whole']} whole, {count['early']} before the job, {count['lost']} lost"
 
 
-def tell(runs: list[GuestRun], job: Job, *, as_json: bool) -> None:
+def tell(runs: list[GuestRun], *, as_json: bool) -> None:
     """Prints what the job has said, then what the device did."""
     if as_json:
         documents = [run.to_json() for run in runs]

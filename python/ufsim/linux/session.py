@@ -189,8 +189,15 @@ class Device:
         with _folder(job, f"kept {job.fs}" if kept else job.fs) as (folder, built):
             seed, costs = self.spec.seed, job.cpu_cost
             document, log = self.core.boot(
-                built / "linux", folder, job.memory_mib, seed, costs, self.report,
-                stop_ns=stop_ns, stop_turn=stop_turn, **(asked or {}),
+                built / "linux",
+                folder,
+                job.memory_mib,
+                seed,
+                costs,
+                self.report,
+                stop_ns=stop_ns,
+                stop_turn=stop_turn,
+                **(asked or {}),
             )
             return _gathered(parse(document), log, folder, built)
 

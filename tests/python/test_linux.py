@@ -1,0 +1,202 @@
+"""Linux as the host. Without its kernel (`make linux`) these tests are skipped, and on CI they fail."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import ufsim
+from ufsim import linux
+from ufsim.cli import execute
+from ufsim.linux import cpio, cuts
+from ufsim.linux.place import newest
+from ufsim.linux.session import Device
+from ufsim.observe import Observed
+from ufsim.spec import Spec
+
+#: Reads at random places, half of them of a part that a HPB driver finds worth its memory.
+READS = """\
+dd if=/dev/zero of=/dev/sda bs=1M count=16 oflag=direct 2> /dev/null
+sync
+i=0
+while [ $i -lt 40 ]; do
+    dd if=/dev/sda of=/dev/null bs=4k skip=$((i * 37 % 1000)) count=8 iflag=direct 2> /dev/null
+    i=$((i + 1))
+done
+"""
+
+#: A file system under a writer that says what has become durable.
+WRITER = """\
+i=0
+while [ $i -lt 30 ]; do
+    i=$((i + 1))
+    echo "$i" > "file$i"
+    dd if=/dev/urandom bs=4k count=$((i % 5 + 1)) >> "file$i" 2> /dev/null
+    md5sum "file$i" > "sum$i"
+    fsync "file$i" "sum$i" .
+    echo "durable $i" > /dev/kmsg
+done
+"""
+CHECKER = """\
+for i in $(sed -n 's/.*durable \\([0-9]*\\)$/\\1/p' "$BEFORE"); do
+    md5sum -c "sum$i" > /dev/null || exit 1
+done
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kernel() -> None:
+    """Fails on CI, and skips elsewhere, if there is no kernel."""
+    if not (newest() / "manifest.json").exists():
+        told = "no kernel for ufsim linux: make linux builds it"
+        pytest.fail(told) if os.environ.get("UFSIM_CLIENTS") == "all" else pytest.skip(told)
+
+
+def script(tmp_path: Path, text: str, name: str = "job.sh") -> Path:
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def job(tmp_path: Path, text: str, **options) -> linux.Job:
+    return linux.Job(script=script(tmp_path, text), **{"fs": "none", "memory_mib": 256, **options})
+
+
+def test_hpb_of_the_kernel_and_of_the_device_tell_the_same(tmp_path):
+    run = linux.run(job(tmp_path, READS), "hpb-linux", profile="tiny")
+    assert run.status == 0, run.stderr
+    counters = run.result.counters["device"]
+    sent = counters["host_entries_used"] + counters["host_entries_refused"] + counters["log_hits"]
+    assert run.hpb_stats["hit_cnt"] > 50
+    assert run.hpb_stats["map_req_cnt"] > 0
+    assert sent >= run.hpb_stats["hit_cnt"], (counters, run.hpb_stats)
+    plain = linux.run(job(tmp_path, READS), "ufs", profile="tiny")
+    assert plain.hpb_stats == {}
+    assert plain.result.bytes == run.result.bytes
+
+
+def test_what_the_guest_has_traced_is_what_the_device_has_logged(tmp_path):
+    log = tmp_path / "log.parquet"
+    run = linux.run(job(tmp_path, READS, trace=True), "hpb-linux", profile="tiny", observed=Observed(log=log))
+    issued = re.compile(r"block_rq_issue: 8,0 ([A-Z]+) (\d+) \(.*?\) (\d+) \+ (\d+)")
+    traced = [found.groups() for found in issued.finditer(run.trace)]
+    import pandas as pd
+
+    rows = pd.read_parquet(log)
+    assert len(rows) > 300
+    kinds = {"read": "R", "write": "W", "flush": "F", "trim": "D"}
+    logged = [(kinds[row.kind], row.sector, row.bytes // 512) for row in rows.itertuples()]
+    seen = [(kind[0], int(sector), int(count)) for kind, _, sector, count in traced]
+    assert [one for one in seen if one[0] in "RW"] == [one for one in logged if one[0] in "RW"]
+    text = script(tmp_path, run.trace, "trace.txt")
+    read = ufsim.trace_info(str(text), device="8:0")
+    assert read["requests"] >= len(rows) * 0.99
+
+
+def test_every_run_is_the_same_to_the_byte(tmp_path):
+    runs = [linux.run(job(tmp_path, WRITER, fs=fs), "ufs", profile="tiny") for fs in ("f2fs", "f2fs")]
+    first, second = runs
+    assert first.console == second.console
+    assert (first.result.digest, first.at_ns, first.turns) == (second.result.digest, second.at_ns, second.turns)
+
+
+@pytest.mark.parametrize("fs", ["f2fs", "ext4"])
+def test_what_was_durable_is_there_after_a_power_cut(tmp_path, fs):
+    check = script(tmp_path, CHECKER, "check.sh")
+    spec = Spec(workload="linux", scheme="ufs", profile="tiny")
+    found = list(cuts.cuts(job(tmp_path, WRITER, fs=fs), spec, 4, check, lambda *_: None))
+    assert {one.found for one in found} <= {"whole", "early"}, found
+    assert any(one.found == "whole" for one in found), found
+
+
+def test_a_check_that_fails_is_told(tmp_path):
+    spec = Spec(workload="linux", scheme="ufs", profile="tiny")
+    whole = job(tmp_path, WRITER, fs="f2fs")
+    turns = Device(spec).boot(whole).turns
+    assert cuts.cut(whole, spec, turns * 3 // 4, script(tmp_path, "false\n", "check.sh")).found == "lost"
+
+
+def test_the_kernel_recovers_from_errors_in_mid_load(tmp_path):
+    text = """\
+dd if=/dev/zero of=/dev/sda bs=1M count=8 oflag=direct 2> /dev/null
+i=0
+while [ $i -lt 10 ]; do
+    dd if=/dev/sda of=/dev/null bs=64k count=100 iflag=direct 2> /dev/null &
+    echo 0x10000 > /sys/kernel/debug/ufshcd/ufsim/saved_err
+    wait
+    i=$((i + 1))
+done
+dmesg | grep -c "I/O error"
+"""
+    run = linux.run(job(tmp_path, text), "ufs", profile="tiny")
+    assert run.controller["resets"] >= 10
+    assert run.stdout.strip() == "0", run.console
+
+
+def test_a_folder_of_the_host_can_be_read(tmp_path):
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "note").write_text("read me")
+    run = linux.run(job(tmp_path, "cat /host/shared/note; echo x > /host/shared/new", folders=[tmp_path / "shared"]))
+    assert run.stdout == "read me"
+    assert run.status != 0
+
+
+def test_processors_can_cost_time(tmp_path):
+    times = [
+        linux.run(job(tmp_path, READS, cpu_cost=cost), "ufs", profile="tiny").at_ns for cost in ((0, 0), (1000, 500))
+    ]
+    assert times[1] > times[0] * 1.2
+
+
+def test_a_guest_that_dies_is_told_with_the_end_of_its_console(tmp_path, monkeypatch):
+    built = tmp_path / "built"
+    built.mkdir()
+    (built / "linux").write_text("#!/bin/sh\necho it has not worked\nexit 3\n")
+    (built / "linux").chmod(0o755)
+    (built / "initrd").write_bytes(b"")
+    (built / "manifest.json").write_text('{"digests": {}}')
+    monkeypatch.setattr("ufsim.linux.session.newest", lambda: built)
+    with pytest.raises(ufsim.GuestError, match=r"(?s)the guest has died \(exit status: 3\).*it has not worked"):
+        linux.run(job(tmp_path, "true"), "ufs", profile="tiny")
+
+
+def test_without_a_kernel_one_line_says_what_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setattr("ufsim.linux.session.newest", lambda: tmp_path / "nothing")
+    with pytest.raises(ufsim.ConfigError, match="no kernel is there; make linux builds it"):
+        linux.run(job(tmp_path, "true"), "ufs", profile="tiny")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--scheme", "hp-ufs", "--", "true"], "Linux has drivers for noop with none or hpb-linux"),
+        (["--fs", "xfs", "--", "true"], 'fs = "xfs": must be one of f2fs, ext4, none'),
+        ([], "a command after -- or --script FILE must be given"),
+        (["--memory", "1", "--", "true"], "memory = 1: must be 256..=16384 MiB"),
+        (["--cpu-cost", "many", "--", "true"], "--cpu-cost is 'many'; allowed: SYSCALL_NS,REGISTER_NS"),
+        (["--check", "x", "--", "true"], "--check has no effect without --cuts or --cut-at"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_line(capsys, arguments, told):
+    assert execute(["linux", *arguments]) in (1, 2)
+    assert told in capsys.readouterr().err
+
+
+def test_the_command_line_gives_job_device_and_guest(capsys, tmp_path):
+    file = script(tmp_path, "hello\n", "words")
+    assert execute(["linux", "--profile", "tiny", "--json", "--", "cat", str(file)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["job"]["stdout"] == "hello\n"
+    assert told["guest"]["ended"] == "halted"
+    assert set(told["guest"]["digests"]) >= {"linux", "busybox", "fio", "sqlite3"}
+    assert told["device"]["scheme"] == "hpb-linux"
+
+
+def test_archives_are_what_cpio_reads(tmp_path):
+    entries = [cpio.directory("a"), cpio.file("a/b", b"content"), cpio.link("c", "a/b")]
+    (tmp_path / "x.cpio").write_bytes(cpio.archive(entries))
+    subprocess.run(["busybox", "cpio", "-idm", "-F", "x.cpio"], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "c").read_text() == "content"
