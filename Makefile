@@ -86,7 +86,7 @@ check-rust: check-clippy
 check-clippy: .venv/.packages
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
-check-python: install
+check-python: linux
 	$(BIN)/pytest -n auto
 
 example:

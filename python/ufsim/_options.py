@@ -67,7 +67,7 @@ class Options:
             "help": "Device profile, or the path of its file: see `ufsim profiles`.",
             "flag": "--profile",
             "metavar": "NAME|FILE",
-            "commands": ("run", "compare", "phone", "age", "calibrate", "serve"),
+            "commands": ("run", "compare", "phone", "age", "calibrate", "serve", "linux"),
         },
     )
     replay: Replay | None = field(
@@ -138,7 +138,7 @@ class Options:
             "flag": "--seed",
             "metavar": "N",
             "range": (0, 18446744073709551615),
-            "commands": ("run", "compare", "phone", "age", "calibrate", "serve"),
+            "commands": ("run", "compare", "phone", "age", "calibrate", "serve", "linux"),
         },
     )
     host_memory_mib: int | str | None = field(
@@ -159,7 +159,7 @@ class Options:
             "help": "Overrides a profile key; repeatable.",
             "flag": "--set",
             "metavar": "SECTION.KEY=VALUE",
-            "commands": ("run", "compare", "phone", "age", "profiles", "calibrate", "serve"),
+            "commands": ("run", "compare", "phone", "age", "profiles", "calibrate", "serve", "linux"),
         },
     )
     precondition: Precondition = field(
@@ -223,7 +223,7 @@ class Options:
             ),
             "flag": "--age",
             "metavar": "JOB",
-            "commands": ("run", "compare", "phone", "calibrate"),
+            "commands": ("run", "compare", "phone", "calibrate", "linux"),
         },
     )
     from_state: str | None = field(
@@ -232,7 +232,7 @@ class Options:
             "help": "Begin with a device that `ufsim age` has aged.",
             "flag": "--from",
             "metavar": "FILE",
-            "commands": ("run", "compare", "phone", "calibrate"),
+            "commands": ("run", "compare", "phone", "calibrate", "linux"),
         },
     )
     verify: bool = field(

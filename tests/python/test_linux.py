@@ -17,26 +17,27 @@ from ufsim.linux.session import Device
 from ufsim.observe import Observed
 from ufsim.spec import Spec
 
-#: Reads at random places, half of them of a part that a HPB driver finds worth its memory.
+#: Reads, of which a HPB driver finds some worth its memory: it looks every 200 ms.
 READS = """\
 dd if=/dev/zero of=/dev/sda bs=1M count=16 oflag=direct 2> /dev/null
-sync
-i=0
-while [ $i -lt 40 ]; do
-    dd if=/dev/sda of=/dev/null bs=4k skip=$((i * 37 % 1000)) count=8 iflag=direct 2> /dev/null
-    i=$((i + 1))
+for turn in 1 2 3; do
+    i=0
+    while [ $i -lt 20 ]; do
+        dd if=/dev/sda of=/dev/null bs=4k skip=$((i * 1037 % 4000)) count=8 iflag=direct 2> /dev/null
+        i=$((i + 1))
+    done
+    sleep 0.3
 done
 """
 
 #: A file system under a writer that says what has become durable.
 WRITER = """\
+set -e
 i=0
 while [ $i -lt 30 ]; do
     i=$((i + 1))
-    echo "$i" > "file$i"
-    dd if=/dev/urandom bs=4k count=$((i % 5 + 1)) >> "file$i" 2> /dev/null
-    md5sum "file$i" > "sum$i"
-    fsync "file$i" "sum$i" .
+    dd if=/dev/urandom of="file$i" bs=4k count=$((i % 5 + 1)) conv=fsync 2> /dev/null
+    md5sum "file$i" | dd of="sum$i" conv=fsync 2> /dev/null
     echo "durable $i" > /dev/kmsg
 done
 """
@@ -66,16 +67,19 @@ def job(tmp_path: Path, text: str, **options) -> linux.Job:
 
 
 def test_hpb_of_the_kernel_and_of_the_device_tell_the_same(tmp_path):
-    run = linux.run(job(tmp_path, READS), "hpb-linux", profile="tiny")
+    # With little SRAM the device needs the entries that the kernel has.
+    small = {"sram.segment_cache_kib": 4}
+    run = linux.run(job(tmp_path, READS), "hpb-linux", profile="tiny", settings=small)
     assert run.status == 0, run.stderr
-    counters = run.result.counters["device"]
-    sent = counters["host_entries_used"] + counters["host_entries_refused"] + counters["log_hits"]
-    assert run.hpb_stats["hit_cnt"] > 50
-    assert run.hpb_stats["map_req_cnt"] > 0
-    assert sent >= run.hpb_stats["hit_cnt"], (counters, run.hpb_stats)
-    plain = linux.run(job(tmp_path, READS), "ufs", profile="tiny")
+    device, kernel = run.result.counters["device"], run.hpb_stats
+    assert kernel["map_req_cnt"] == run.result.counters["host"]["internal_commands"] == 1
+    assert kernel["hit_cnt"] + kernel["miss_cnt"] == device["host_units_read"]
+    assert 200 < device["host_entries_used"] <= kernel["hit_cnt"]
+    assert device["host_entries_refused"] == device["host_entries_wrong"] == 0
+    plain = linux.run(job(tmp_path, READS), "ufs", profile="tiny", settings=small)
     assert plain.hpb_stats == {}
     assert plain.result.bytes == run.result.bytes
+    assert plain.result.counters["device"]["segment_misses"] > 2 * device["segment_misses"]
 
 
 def test_what_the_guest_has_traced_is_what_the_device_has_logged(tmp_path):
@@ -90,7 +94,9 @@ def test_what_the_guest_has_traced_is_what_the_device_has_logged(tmp_path):
     kinds = {"read": "R", "write": "W", "flush": "F", "trim": "D"}
     logged = [(kinds[row.kind], row.sector, row.bytes // 512) for row in rows.itertuples()]
     seen = [(kind[0], int(sector), int(count)) for kind, _, sector, count in traced]
-    assert [one for one in seen if one[0] in "RW"] == [one for one in logged if one[0] in "RW"]
+    seen, logged = ([one for one in them if one[0] in "RW"] for them in (seen, logged))
+    # The kernel has looked at the disk before it traced, and after.
+    assert seen in [logged[begin : begin + len(seen)] for begin in range(10)]
     text = script(tmp_path, run.trace, "trace.txt")
     read = ufsim.trace_info(str(text), device="8:0")
     assert read["requests"] >= len(rows) * 0.99
@@ -116,7 +122,7 @@ def test_a_check_that_fails_is_told(tmp_path):
     spec = Spec(workload="linux", scheme="ufs", profile="tiny")
     whole = job(tmp_path, WRITER, fs="f2fs")
     turns = Device(spec).boot(whole).turns
-    assert cuts.cut(whole, spec, turns * 3 // 4, script(tmp_path, "false\n", "check.sh")).found == "lost"
+    assert cuts.cut(whole, spec, turns - 20, script(tmp_path, "false\n", "check.sh")).found == "lost"
 
 
 def test_the_kernel_recovers_from_errors_in_mid_load(tmp_path):
@@ -145,10 +151,11 @@ def test_a_folder_of_the_host_can_be_read(tmp_path):
 
 
 def test_processors_can_cost_time(tmp_path):
-    times = [
-        linux.run(job(tmp_path, READS, cpu_cost=cost), "ufs", profile="tiny").at_ns for cost in ((0, 0), (1000, 500))
-    ]
-    assert times[1] > times[0] * 1.2
+    text = "dd if=/dev/zero of=/dev/null bs=4k count=1000 2> /dev/null"
+    free, dear = (
+        linux.run(job(tmp_path, text, cpu_cost=cost), "ufs", profile="tiny").at_ns for cost in ((0, 0), (1000, 0))
+    )
+    assert dear - free > 2000 * 1000, "a read and a write for each block"
 
 
 def test_a_guest_that_dies_is_told_with_the_end_of_its_console(tmp_path, monkeypatch):

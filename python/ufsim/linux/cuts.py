@@ -59,7 +59,10 @@ def cuts(job: Job, spec: Spec, count: int, check: Path | None, tried: Callable[[
     """Cuts at random turns of a session, as the seed decides. `tried` is told how many of how many are done."""
     if job.fs not in CHECKS:
         raise _core.ConfigError(f'fs = "{job.fs}": power cuts need a file system: {", ".join(CHECKS)}')
-    chosen = turns_of(count, Device(spec).boot(job).turns, spec.seed)
+    whole = Device(spec).boot(job)
+    if whole.status:
+        raise _core.ConfigError(f"the job ends with status {whole.status} without any cut: {whole.stderr.strip()}")
+    chosen = turns_of(count, whole.turns, spec.seed)
     for done, turn in enumerate(chosen):
         tried(done, len(chosen))
         yield cut(job, spec, turn, check)

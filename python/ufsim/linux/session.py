@@ -74,7 +74,7 @@ class Job:
         yield cpio.directory("job")
         yield cpio.file("job/fs", fs.encode())
         yield cpio.directory("job/files")
-        copies = [Path(word) for word in self.command[1:] if "/" not in word[:1] and Path(word).is_file()]
+        copies = [Path(word) for word in self.command[1:] if Path(word).is_file()]
         for copy in copies:
             yield cpio.file(f"job/files/{copy.name}", copy.read_bytes())
         yield cpio.file("job/job", self.text(copies).encode())
@@ -254,7 +254,7 @@ def _folder(job: Job, fs: str) -> Iterator[tuple[Path, Path]]:
 
 
 #: What is looked at when a file system has been mounted after a power cut, and not written since.
-CHECKS = {"f2fs": "fsck.f2fs /dev/sda", "ext4": "e2fsck -f -n /dev/sda"}
+CHECKS = {"f2fs": "/usr/sbin/fsck.f2fs /dev/sda", "ext4": "/usr/sbin/e2fsck -f -n /dev/sda"}
 
 
 def after_cut(job: Job, check: Path | None, before: GuestRun) -> Job:
