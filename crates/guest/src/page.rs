@@ -127,3 +127,71 @@ impl Page {
         let _ = futex::wake(word, futex::Flags::empty(), 1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+    use super::*;
+
+    /// The page, and the same memory as the guest has it.
+    fn both() -> (Page, Shared) {
+        let file = memfd_create("page", MemfdFlags::empty()).unwrap();
+        ftruncate(&file, BYTES as u64).unwrap();
+        (Page::map(&file).unwrap(), Shared::map(&file, BYTES).unwrap())
+    }
+
+    fn ask(guest: &Shared, op: u32, count: u32) {
+        guest.word(OP).store(op, Ordering::Relaxed);
+        guest.word(COUNT).store(count, Ordering::Relaxed);
+        guest.word(GUEST_SEQ).fetch_add(1, Ordering::Release);
+        let _ = futex::wake(guest.word(GUEST_SEQ), futex::Flags::empty(), 1);
+    }
+
+    #[test]
+    fn turns_go_to_and_fro() {
+        let (mut page, guest) = both();
+        let other = std::thread::spawn(move || {
+            for at in 0..3 {
+                guest.set_u64(WRITE_AT, at);
+                guest.word(WRITE_AT + 8).store(0x58, Ordering::Relaxed);
+                guest.word(WRITE_AT + 12).store(1 << at, Ordering::Relaxed);
+                guest.set_u64(NOW, at + (1 << 40));
+                guest.set_u64(UNTIL, at + (1 << 41));
+                ask(&guest, RUN, 1);
+                while guest.word(DEVICE_SEQ).load(Ordering::Acquire) == at as u32 {
+                    std::thread::yield_now();
+                }
+                assert_eq!([0, 4, LINE, AHEAD].map(|at| guest.get(at)), [7, 8, 1, u32::from(at == 1)]);
+                let (next, after) = if at == 1 { (5, 9) } else { (9, 9) };
+                assert_eq!((guest.get_u64(NEXT), guest.get_u64(AFTER)), (next, after));
+            }
+            ask(&guest, BYE, 0);
+        });
+        for at in 0..3 {
+            while !page.wait().unwrap() {}
+            let write = Write { now: SimTime(at), register: 0x58, value: 1 << at };
+            let (now, until) = (SimTime(at + (1 << 40)), SimTime(at + (1 << 41)));
+            assert_eq!(page.asked(), Asked::Run { writes: vec![write], now, until });
+            page.answer(&[7, 8], true, Some(SimTime(9)), (at == 1).then_some(SimTime(5)));
+        }
+        while !page.wait().unwrap() {}
+        assert_eq!(page.asked(), Asked::Bye);
+        other.join().unwrap();
+    }
+
+    #[test]
+    fn whatever_stands_in_the_page_is_read() {
+        let (mut page, guest) = both();
+        assert!(!page.wait().unwrap(), "nobody has given the turn");
+        ask(&guest, 77, 0);
+        assert!(page.wait().unwrap());
+        assert_eq!(page.asked(), Asked::Unknown(77));
+        ask(&guest, RUN, u32::MAX);
+        let Asked::Run { writes, .. } = page.asked() else { panic!("{:?}", page.asked()) };
+        assert_eq!(writes.len(), WRITES as usize);
+        page.answer(&[1; 1000], false, None, None);
+        assert_eq!((guest.get(4 * MIRROR - 4), guest.get_u64(NEXT)), (1, NEVER));
+        assert_eq!(guest.get(GUEST_SEQ), 2, "more registers than there is room for are left out");
+    }
+}

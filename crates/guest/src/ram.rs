@@ -49,3 +49,27 @@ impl GuestMemory for Ram {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_the_guests_is_reached() {
+        let file = memfd_create("ram", MemfdFlags::empty()).unwrap();
+        ftruncate(&file, 3 * 4096).unwrap();
+        let mut ram = Ram::map(&file, 4096, 3 * 4096).unwrap();
+        ram.write(4096, &[1, 2, 3]).unwrap();
+        let mut bytes = [0; 3];
+        ram.read(4096, &mut bytes).unwrap();
+        assert_eq!(bytes, [1, 2, 3]);
+        for at in [0, 4095, 3 * 4096 - 2, u64::MAX - 1] {
+            assert_eq!((ram.write(at, &bytes), ram.read(at, &mut [0; 3])), (Err(NotGuest), Err(NotGuest)), "at {at}");
+        }
+        for (first, bytes) in [(4096, 4 * 4096), (8192, 8192)] {
+            Ram::map(&file, first, bytes).unwrap_err();
+        }
+    }
+}

@@ -129,7 +129,7 @@ impl Outside {
         let before = &recorder.measure.before;
         let context = Context {
             own: Report::default(),
-            setup: run.setup(kind, state.clone())?,
+            setup: Setup::of(&run.settled(kind, state.clone())?),
             energy: profile.values.energy,
             host_dram_limit: None,
             wall_seconds: run.wall.seconds(),
@@ -238,9 +238,10 @@ impl Run<'_> {
         let notice = observed.transpose().map_err(unwritten_timeline)?.flatten();
         let idle_seed = self.idle_seed(&workload, state.as_ref().map(|state| state.age.as_str()));
         let Machine { parts, profile } = &self.machine;
+        let Workload { replay, depth, folded, merged, .. } = workload;
         let context = Context {
             own,
-            setup: self.setup_of(&workload, state)?,
+            setup: Setup::of(&Settled { depth, folded, merged, ..self.settled(replay, state)? }),
             energy: profile.values.energy,
             host_dram_limit: profile.host_config(*parts).memory_limit_bytes,
             wall_seconds: self.wall.seconds(),
@@ -362,22 +363,13 @@ impl Run<'_> {
             .then(|| format!("seed = {seed} changes nothing: no part of this run is random"))
     }
 
-    fn setup_of(&self, workload: &Workload, state: Option<Header>) -> Result<Setup, LabError> {
-        let Workload { replay, depth, folded, merged, .. } = *workload;
-        self.settle(state, |settled| Settled { replay, depth, folded, merged, ..settled })
-    }
-
-    fn setup(&self, replay: &'static str, state: Option<Header>) -> Result<Setup, LabError> {
-        self.settle(state, |settled| Settled { replay, ..settled })
-    }
-
-    fn settle(&self, state: Option<Header>, more: impl FnOnce(Settled<'_>) -> Settled<'_>) -> Result<Setup, LabError> {
+    /// What the run came to use; whoever replays something adds how.
+    fn settled(&self, replay: &'static str, state: Option<Header>) -> Result<Settled<'_>, LabError> {
         let (spec, parts) = (self.spec, self.machine.parts);
         let overrides = spec.overrides()?;
         let aged_with = state.as_ref().map(|state| aged_with(state, spec, &self.machine)).unwrap_or_default();
         let age = state.map(|state| state.age);
-        let (depth, folded, merged) = (None, None, false);
-        Ok(Setup::of(&more(Settled { spec, parts, overrides, replay: "", depth, folded, merged, age, aged_with })))
+        Ok(Settled { spec, parts, overrides, replay, depth: None, folded: None, merged: false, age, aged_with })
     }
 }
 

@@ -25,6 +25,9 @@ const FLAG_WRITE: u8 = 0x20;
 /// Most bytes of a command that the codec knows.
 const MOST_DATA: u32 = 65_535 * units::UNIT_BYTES as u32;
 
+/// A response UPIU, and data for the guest.
+type Reply = (Vec<u8>, Vec<u8>);
+
 /// Something that is due.
 #[derive(Debug)]
 struct Due {
@@ -316,7 +319,7 @@ impl<M: Medium> Controller<M> {
         utrd: Utrd,
         request: &[u8],
         memory: &mut G,
-    ) -> Result<Option<(Vec<u8>, Vec<u8>)>, Ocs> {
+    ) -> Result<Option<Reply>, Ocs> {
         let (lun, tag) = (request[2], Tag(request[3]));
         let expected = u32::from_be_bytes([request[12], request[13], request[14], request[15]]);
         let cdb: [u8; 16] = request[16..32].try_into().unwrap_or_default();
@@ -356,7 +359,7 @@ impl<M: Medium> Controller<M> {
         Ok(None)
     }
 
-    fn refuse(&mut self, lun: u8, tag: Tag, expected: u32, sense: Sense) -> (Vec<u8>, Vec<u8>) {
+    fn refuse(&mut self, lun: u8, tag: Tag, expected: u32, sense: Sense) -> Reply {
         self.counters.local_commands += 1;
         self.counters.refused_commands += 1;
         (upiu::plain_response(lun, tag, expected, Some(sense)), Vec::new())

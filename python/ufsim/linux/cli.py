@@ -57,7 +57,7 @@ def linux(
     options: dict[str, Any],
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="-- COMMAND...", help="A program of the guest, such as fio, and its arguments."),
+        typer.Argument(metavar="COMMAND", help="Behind --: a program of the guest, such as fio, with its arguments."),
     ] = None,
     scheme: Annotated[str | None, typer.Option(metavar="NAME", help=f"Scheme. (default: {DEFAULT})")] = None,
     schemes: Annotated[
