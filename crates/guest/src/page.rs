@@ -151,33 +151,27 @@ mod tests {
     #[test]
     fn turns_go_to_and_fro() {
         let (mut page, guest) = both();
-        let other = std::thread::spawn(move || {
-            for at in 0..3 {
-                guest.set_u64(WRITE_AT, at);
-                guest.word(WRITE_AT + 8).store(0x58, Ordering::Relaxed);
-                guest.word(WRITE_AT + 12).store(1 << at, Ordering::Relaxed);
-                guest.set_u64(NOW, at + (1 << 40));
-                guest.set_u64(UNTIL, at + (1 << 41));
-                ask(&guest, RUN, 1);
-                while guest.word(DEVICE_SEQ).load(Ordering::Acquire) == at as u32 {
-                    std::thread::yield_now();
-                }
-                assert_eq!([0, 4, LINE, AHEAD].map(|at| guest.get(at)), [7, 8, 1, u32::from(at == 1)]);
-                let (next, after) = if at == 1 { (5, 9) } else { (9, 9) };
-                assert_eq!((guest.get_u64(NEXT), guest.get_u64(AFTER)), (next, after));
-            }
-            ask(&guest, BYE, 0);
-        });
         for at in 0..3 {
-            while !page.wait().unwrap() {}
-            let write = Write { now: SimTime(at), register: 0x58, value: 1 << at };
+            guest.set_u64(WRITE_AT, at);
+            guest.word(WRITE_AT + 8).store(0x58, Ordering::Relaxed);
+            guest.word(WRITE_AT + 12).store(1 << at, Ordering::Relaxed);
             let (now, until) = (SimTime(at + (1 << 40)), SimTime(at + (1 << 41)));
+            guest.set_u64(NOW, now.0);
+            guest.set_u64(UNTIL, until.0);
+            ask(&guest, RUN, 1);
+            assert!(page.wait().unwrap());
+            let write = Write { now: SimTime(at), register: 0x58, value: 1 << at };
             assert_eq!(page.asked(), Asked::Run { writes: vec![write], now, until });
-            page.answer(&[7, 8], true, Some(SimTime(9)), (at == 1).then_some(SimTime(5)));
+            let ahead = (at == 1).then_some(SimTime(5));
+            page.answer(&[7, 8], true, Some(SimTime(9)), ahead);
+            assert_eq!([0, 4, LINE, AHEAD].map(|word| guest.get(word)), [7, 8, 1, u32::from(at == 1)]);
+            let next = ahead.map_or(9, |at| at.0);
+            assert_eq!((guest.get_u64(NEXT), guest.get_u64(AFTER)), (next, 9));
+            assert_eq!(u64::from(guest.get(DEVICE_SEQ)), at + 1);
         }
-        while !page.wait().unwrap() {}
+        ask(&guest, BYE, 0);
+        assert!(page.wait().unwrap());
         assert_eq!(page.asked(), Asked::Bye);
-        other.join().unwrap();
     }
 
     #[test]
