@@ -37,7 +37,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 
 .PHONY: help demo test docs scorecard reproduce fits flush-search wheel wheel-test sdist-test crash soak explore \
 	mutants fuzz linux check-format check-rust check-clippy check-python quick example install bench bless format clean \
-	clients test-device soak-device bench-device
+	clients test-device test-linux soak-device bench-device
 
 help:
 	@echo "make demo     compare four schemes on a phone in use (about two minutes); picture in out/demo.png"
@@ -52,6 +52,7 @@ help:
 	@echo "make crash    2000 cases of the power-cut campaign (about 2 minutes)"
 	@echo "make soak     a million power cuts on all processors (CUTS=1000000); can be stopped, and goes on later"
 	@echo "make test-device  fio, qemu, libnbd, file systems, PostgreSQL on live devices; root installs them (Debian)"
+	@echo "make test-linux  Linux as the host: more repeats, resets and power cuts (a quarter of an hour)"
 	@echo "make soak-device  20 minutes of fio on a live device with 30 power cuts and 3 kills of its server (MINUTES=20)"
 	@echo "make bench-device  speed, punctuality and memory of live devices, fio against the simulator (about ten minutes)"
 	@echo "make linux    the kernel that ufsim linux boots, from Debian's source package (five minutes; root installs)"
@@ -150,6 +151,10 @@ clients:
 
 test-device: install clients
 	UFSIM_CLIENTS=device $(BIN)/pytest -rs $(addprefix tests/python/test_,serve.py clients.py filesystems.py postgres.py)
+
+# Ten repeats of each job, a hundred resets, two hundred power cuts on each file system (a quarter of an hour).
+test-linux: linux
+	UFSIM_LINUX=long UFSIM_CLIENTS=all $(BIN)/pytest -n 0 tests/python/test_linux.py
 
 soak-device: install clients
 	$(TOOLS) soak device --minutes $(MINUTES)

@@ -1,4 +1,7 @@
-"""Linux as the host. Without its kernel (`make linux`) these tests are skipped, and on CI they fail."""
+"""Linux as the host. Without its kernel (`make linux`) these tests are skipped, and on CI they fail.
+
+`make test-linux` takes longer: more repeats of more jobs, more resets, more power cuts.
+"""
 
 import json
 import os
@@ -46,6 +49,27 @@ for i in $(sed -n 's/.*durable \\([0-9]*\\)$/\\1/p' "$BEFORE"); do
     md5sum -c "sum$i" > /dev/null || exit 1
 done
 """
+
+
+FIO = "fio --clocksource=clock_gettime --name=r --rw=randrw --bs=4k --size=8m --fsync=8 --ioengine=libaio --iodepth=8"
+SQLITE = """\
+set -e
+for mode in wal delete; do
+    sqlite3 $mode.db "pragma journal_mode=$mode; create table t(i integer primary key, x blob)"
+    i=0
+    while [ $i -lt 20 ]; do
+        sqlite3 $mode.db "insert into t(x) values (randomblob(500))"
+        i=$((i + 1))
+    done
+    sqlite3 $mode.db "pragma integrity_check; select count(*), sum(length(x)) from t"
+done
+"""
+LONG = os.environ.get("UFSIM_LINUX") == "long"
+REPEATS, RESETS, CUTS = (10, 100, 200) if LONG else (2, 10, 4)
+#: Jobs that are repeated: file system and script.
+REPEATED = {"f2fs": ("f2fs", WRITER), "sqlite": ("f2fs", SQLITE)}
+if LONG:
+    REPEATED |= {"ext4": ("ext4", WRITER), "sqlite on ext4": ("ext4", SQLITE), "fio": ("f2fs", FIO)}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -102,18 +126,27 @@ def test_what_the_guest_has_traced_is_what_the_device_has_logged(tmp_path):
     assert read["requests"] >= len(rows) * 0.99
 
 
-def test_every_run_is_the_same_to_the_byte(tmp_path):
-    runs = [linux.run(job(tmp_path, WRITER, fs=fs), "ufs", profile="tiny") for fs in ("f2fs", "f2fs")]
-    first, second = runs
-    assert first.console == second.console
-    assert (first.result.digest, first.at_ns, first.turns) == (second.result.digest, second.at_ns, second.turns)
+@pytest.mark.parametrize("name", REPEATED)
+def test_every_run_is_the_same_to_the_byte(tmp_path, name):
+    fs, text = REPEATED[name]
+    first, *others = (linux.run(job(tmp_path, text, fs=fs), "ufs", profile="tiny") for _ in range(REPEATS))
+    assert first.status == 0, first.stderr
+    for other in others:
+        assert (other.console, other.stdout, other.at_ns, other.turns) == (
+            first.console,
+            first.stdout,
+            first.at_ns,
+            first.turns,
+        )
+        assert other.result.digest == first.result.digest
+    assert "ok" in first.stdout or text is not SQLITE
 
 
 @pytest.mark.parametrize("fs", ["f2fs", "ext4"])
 def test_what_was_durable_is_there_after_a_power_cut(tmp_path, fs):
     check = script(tmp_path, CHECKER, "check.sh")
     spec = Spec(workload="linux", scheme="ufs", profile="tiny")
-    found = list(cuts.cuts(job(tmp_path, WRITER, fs=fs), spec, 4, check, lambda *_: None))
+    found = list(cuts.cuts(job(tmp_path, WRITER, fs=fs), spec, CUTS, check, lambda *_: None))
     assert {one.found for one in found} <= {"whole", "early"}, found
     assert any(one.found == "whole" for one in found), found
 
@@ -126,10 +159,10 @@ def test_a_check_that_fails_is_told(tmp_path):
 
 
 def test_the_kernel_recovers_from_errors_in_mid_load(tmp_path):
-    text = """\
+    text = f"""\
 dd if=/dev/zero of=/dev/sda bs=1M count=8 oflag=direct 2> /dev/null
 i=0
-while [ $i -lt 10 ]; do
+while [ $i -lt {RESETS} ]; do
     dd if=/dev/sda of=/dev/null bs=64k count=100 iflag=direct 2> /dev/null &
     echo 0x10000 > /sys/kernel/debug/ufshcd/ufsim/saved_err
     wait
@@ -138,7 +171,7 @@ done
 dmesg | grep -c "I/O error"
 """
     run = linux.run(job(tmp_path, text), "ufs", profile="tiny")
-    assert run.controller["resets"] >= 10
+    assert run.controller["resets"] >= RESETS
     assert run.stdout.strip() == "0", run.console
 
 

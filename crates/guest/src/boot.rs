@@ -12,7 +12,7 @@ use rustix::fs::MemfdFlags;
 use rustix::io::FdFlags;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{Pid, Signal, kill_process_group};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use thiserror::Error;
 use units::SimTime;
 
@@ -177,9 +177,9 @@ impl Drop for Guest {
 /// Both sides take turns, so a second processor would only make them wait longer. The guest inherits this thread's.
 fn share_a_processor() -> Result<CpuSet, GuestError> {
     let before = sched_getaffinity(None).map_err(errno("processors"))?;
-    let last = (0..CpuSet::MAX_CPU).rev().find(|&cpu| before.is_set(cpu)).unwrap_or(0);
+    // The one of this moment, so that sessions side by side do not share one.
     let mut one = CpuSet::new();
-    one.set(last);
+    one.set(sched_getcpu());
     sched_setaffinity(None, &one).map_err(errno("processors"))?;
     Ok(before)
 }
