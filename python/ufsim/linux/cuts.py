@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,19 +50,24 @@ def _found(device: Device, job: Job, check: Path | None, before: GuestRun) -> tu
     return ("lost", after.stdout + after.stderr) if after.status else ("whole", "")
 
 
-def turns_of(count: int, most: int, seed: int) -> list[int]:
-    """So many different turns below one, in order; all of them if there are not more."""
-    return sorted(random.Random(seed).sample(range(1, most), min(count, most - 1)))
+def turns_of(count: int, turns: range, seed: int) -> list[int]:
+    """So many of some turns, in order; all of them if there are not more."""
+    return sorted(random.Random(seed).sample(turns, min(count, len(turns))))
 
 
 def cuts(job: Job, spec: Spec, count: int, check: Path | None, tried: Callable[[int, int], None]) -> Iterable[Cut]:
-    """Cuts at random turns of a session, as the seed decides. `tried` is told how many of how many are done."""
+    """Cuts at random turns of a job, as the seed decides. `tried` is told how many of how many are done."""
     if job.fs not in CHECKS:
         raise _core.ConfigError(f'fs = "{job.fs}": power cuts need a file system: {", ".join(CHECKS)}')
     whole = Device(spec).boot(job)
     if whole.status:
         raise _core.ConfigError(f"the job ends with status {whole.status} without any cut: {whole.stderr.strip()}")
-    chosen = turns_of(count, whole.turns, spec.seed)
+    # Those before the job make the file system; the few after it are left out with them.
+    idle = Device(spec).boot(replace(job, command=("true",), script=None))
+    turns = range(idle.turns, whole.turns)
+    if not turns:
+        raise _core.ConfigError("the job has no exchange with the disk, so there is nothing to cut")
+    chosen = turns_of(count, turns, spec.seed)
     for done, turn in enumerate(chosen):
         tried(done, len(chosen))
         yield cut(job, spec, turn, check)
