@@ -130,19 +130,18 @@ impl Guest {
         }
     }
 
-    /// Waits until the guest gives the turn.
+    /// Waits for a while until the guest gives the turn; `None` if it has not.
     ///
     /// # Errors
     /// If it dies, or says what the protocol does not have.
-    pub fn turn(&mut self) -> Result<Asked, GuestError> {
-        while !self.page.wait().map_err(io_error("futex"))? {
-            if let Some(status) = self.child.try_wait().map_err(io_error("the guest's process"))? {
-                return Err(died(&self.boot, Ok(status)));
-            }
+    pub fn turn(&mut self) -> Result<Option<Asked>, GuestError> {
+        if !self.page.wait().map_err(io_error("futex"))? {
+            let ended = self.child.try_wait().map_err(io_error("the guest's process"))?;
+            return ended.map_or(Ok(None), |status| Err(died(&self.boot, Ok(status))));
         }
         match self.page.asked() {
             Asked::Unknown(op) => Err(GuestError::Unfit(format!("it asks for {op}"))),
-            asked => Ok(asked),
+            asked => Ok(Some(asked)),
         }
     }
 

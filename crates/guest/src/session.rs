@@ -110,14 +110,14 @@ impl Session {
         let name = self.outside.machine().profile.origin.clone();
         self.controller.medium_mut().engine.record(|stack| Recorder::new(&name, observe, stack));
         let (mut turns, mut interrupted) = (0, false);
-        let mut watch = |at: SimTime, turn: u64| {
+        let mut watch = |at: SimTime, turn: u64, waits: bool| {
             turns = turn;
             let over = match stop {
                 Stop::Never => false,
                 Stop::At(end) => at >= end,
                 Stop::Turn(last) => turn >= last,
             };
-            if !over && turn.is_multiple_of(LOOK_EVERY) {
+            if !over && (waits || turn.is_multiple_of(LOOK_EVERY)) {
                 let now = Progress { phase: "guest", done_bytes: 0, total_bytes: None, sim: at.since(SimTime::START) };
                 interrupted = progress(now).is_break();
             }

@@ -23,8 +23,9 @@ pub enum Ended {
     },
 }
 
-/// Asked after every turn, with the guest's time and the number of the turn. A break takes the guest's power away.
-pub type Watch<'a> = dyn FnMut(SimTime, u64) -> ControlFlow<()> + 'a;
+/// Asked after every turn, with the guest's time and the number of the turn, and now and then while the guest keeps its
+/// own turn for long: then the last is true. A break takes the guest's power away.
+pub type Watch<'a> = dyn FnMut(SimTime, u64, bool) -> ControlFlow<()> + 'a;
 
 /// Serves a guest until it halts or is stopped.
 ///
@@ -40,10 +41,14 @@ pub fn serve<M: Medium>(
     loop {
         let line = controller.line();
         guest.answer(controller.registers(), line, controller.next_event(), ahead.then_some(at));
-        let (writes, now, until) = match guest.turn()? {
-            Asked::Run { writes, now, until } => (writes, now, until),
-            Asked::Bye | Asked::Unknown(_) => break,
+        let asked = loop {
+            match guest.turn()? {
+                Some(asked) => break asked,
+                None if watch(at, turns, true).is_break() => return Ok(Ended::Stopped { at }),
+                None => {}
+            }
         };
+        let Asked::Run { writes, now, until } = asked else { break };
         for write in writes {
             // Whatever a guest says of the time, it never goes back.
             at = at.max(write.now);
@@ -54,7 +59,7 @@ pub fn serve<M: Medium>(
         controller.run(at, &mut guest.ram);
         ahead = run_ahead(controller, &mut guest, &mut at, until);
         turns += 1;
-        if watch(at, turns).is_break() {
+        if watch(at, turns, false).is_break() {
             return Ok(Ended::Stopped { at });
         }
     }
