@@ -1,6 +1,6 @@
 """The compiled part: conversions around the Rust crate `lab`, no logic of its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 
 __version__: str
@@ -173,14 +173,16 @@ class LinuxDevice:
         costs: tuple[int, int],
         progress: Callable[[int, int | None, int, str], None] | None = None,
         *,
-        stop_ns: int | None = None,
-        stop_turn: int | None = None,
+        stops: tuple[Sequence[int], int | None, Callable[[int, int], bool]] | None = None,
         keep: int | None = None,
         log: tuple[int, Callable[[LogPart], None]] | None = None,
         timeline: tuple[str | PathLike[str], str, int] | None = None,
         series: tuple[str, Callable[[Columns], None]] | None = None,
     ) -> tuple[str, LogPart | None]:
-        """Boots a guest in a folder and serves it until it halts, or loses power at a time in ns or after turns.
+        """Boots a guest in a folder and serves it until it halts, or loses power at the last of `stops`.
+
+        These are turns, in order, and then a time in ns; the function gets turn and time, and says whether this process
+        goes on with the guest.
 
         Gives `result` (as of `simulate`), `ended`, `at_ns`, `turns` and `controller` (its counters) as JSON, and the
         log if one is kept. `costs` are those of a system call and of an access to a register, in ns. Raises

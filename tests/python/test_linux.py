@@ -16,7 +16,6 @@ from ufsim import linux
 from ufsim.cli import execute
 from ufsim.linux import cpio, cuts
 from ufsim.linux.place import newest
-from ufsim.linux.session import Device
 from ufsim.observe import Observed
 from ufsim.spec import Spec
 
@@ -33,37 +32,10 @@ for turn in 1 2 3; do
 done
 """
 
-#: A file system under a writer that says what has become durable.
-WRITER = """\
-set -e
-i=0
-while [ $i -lt 30 ]; do
-    i=$((i + 1))
-    dd if=/dev/urandom of="file$i" bs=4k count=$((i % 5 + 1)) conv=fsync 2> /dev/null
-    md5sum "file$i" | dd of="sum$i" conv=fsync 2> /dev/null
-    echo "durable $i" > /dev/kmsg
-done
-"""
-CHECKER = """\
-for i in $(sed -n 's/.*durable \\([0-9]*\\)$/\\1/p' "$BEFORE"); do
-    md5sum -c "sum$i" > /dev/null || exit 1
-done
-"""
-
-
+#: Sessions whose power is cut, and what must be found then.
+CUT = Path(__file__).parents[2] / "examples/power-cuts"
+WRITER, SQLITE = ((CUT / f"{name}.sh").read_text() for name in ("writer", "sqlite"))
 FIO = "fio --clocksource=clock_gettime --name=r --rw=randrw --bs=4k --size=8m --fsync=8 --ioengine=libaio --iodepth=8"
-SQLITE = """\
-set -e
-for mode in wal delete; do
-    sqlite3 $mode.db "pragma journal_mode=$mode; create table t(i integer primary key, x blob)"
-    i=0
-    while [ $i -lt 20 ]; do
-        sqlite3 $mode.db "insert into t(x) values (randomblob(500))"
-        i=$((i + 1))
-    done
-    sqlite3 $mode.db "pragma integrity_check; select count(*), sum(length(x)) from t"
-done
-"""
 LONG = os.environ.get("UFSIM_LINUX") == "long"
 REPEATS, RESETS, CUTS = (10, 100, 200) if LONG else (2, 10, 4)
 #: Jobs that are repeated: file system and script.
@@ -139,23 +111,30 @@ def test_every_run_is_the_same_to_the_byte(tmp_path, name):
             first.turns,
         )
         assert other.result.digest == first.result.digest
-    assert "ok" in first.stdout or text is not SQLITE
 
 
-@pytest.mark.parametrize("fs", ["f2fs", "ext4"])
-def test_what_was_durable_is_there_after_a_power_cut(tmp_path, fs):
-    check = script(tmp_path, CHECKER, "check.sh")
+@pytest.mark.parametrize(("fs", "name"), [("f2fs", "writer"), ("ext4", "sqlite")])
+def test_what_was_durable_is_there_after_a_power_cut(tmp_path, fs, name):
+    text = (CUT / f"{name}.sh").read_text()
     spec = Spec(workload="linux", scheme="ufs", profile="tiny")
-    found = list(cuts.cuts(job(tmp_path, WRITER, fs=fs), spec, CUTS, check, lambda *_: None))
-    assert {one.found for one in found} <= {"whole", "early"}, found
-    assert any(one.found == "whole" for one in found), found
+    session = cuts.Cutting(job(tmp_path, text, fs=fs), spec, CUT / f"{name}-check.sh")
+    kept = tmp_path / "cuts.jsonl"
+    asked = cuts.drawn(CUTS, session.turns(), seed=1)
+    found = session.cuts(asked, lambda _: None, jobs=2, kept=kept)
+    assert [(one.turn, one.found) for one in found] == [(turn, "whole") for turn in asked]
+    lines = kept.read_text()
+    assert session.cuts(asked[:3], lambda _: None, kept=kept) == found[:3]
+    assert kept.read_text() == lines, "nothing is repeated"
+    assert session.cut_at(found[1].at_ns) == found[1]
 
 
-def test_a_check_that_fails_is_told(tmp_path):
+def test_what_is_lost_is_told(tmp_path):
     spec = Spec(workload="linux", scheme="ufs", profile="tiny")
-    whole = job(tmp_path, WRITER, fs="f2fs")
-    turns = Device(spec).boot(whole).turns
-    assert cuts.cut(whole, spec, turns - 20, script(tmp_path, "false\n", "check.sh")).found == "lost"
+    session = cuts.Cutting(job(tmp_path, WRITER, fs="f2fs"), spec, script(tmp_path, "echo gone; false\n", "check.sh"))
+    last = session.turns()[-20]
+    assert [(one.found, one.told) for one in session.cuts([last], lambda _: None)] == [("lost", "gone\n")]
+    with pytest.raises(ufsim.ConfigError, match="cut = 1000000: the session has ended before that turn"):
+        session.cuts([1_000_000], lambda _: None)
 
 
 def test_the_kernel_recovers_from_errors_in_mid_load(tmp_path):
@@ -217,7 +196,9 @@ def test_without_a_kernel_one_line_says_what_is_missing(tmp_path, monkeypatch):
         ([], "a command after -- or --script FILE must be given"),
         (["--memory", "1", "--", "true"], "memory = 1: must be 256..=16384 MiB"),
         (["--cpu-cost", "many", "--", "true"], "--cpu-cost is 'many'; allowed: SYSCALL_NS,REGISTER_NS"),
-        (["--check", "x", "--", "true"], "--check has no effect without --cuts or --cut-at"),
+        (["--cut-at", "1 day", "--", "true"], "--cut-at is '1 day'; allowed: TURN, such as 120, or a time"),
+        (["--cuts", "3", "--every-cut", "--", "true"], "--cuts, --cut-at and --every-cut exclude each other"),
+        (["--check", "x", "--", "true"], "--check has no effect without --cuts, --cut-at or --every-cut"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_line(capsys, arguments, told):

@@ -97,3 +97,15 @@ def guest(turns: Annotated[int, typer.Option()] = 3, record: Record = None) -> N
     from tools.bench.guest import measure_guest
 
     measure_guest(turns, record)
+
+
+@app.command()
+def cuts(
+    kept: Annotated[Path, typer.Argument(help="file of the cuts; those that stand in it are not repeated")],
+    jobs: Annotated[int, typer.Option(help="cuts at a time")] = 2,
+    record: Record = None,
+) -> None:
+    """Every power cut along sessions of Linux, some 11,000: takes an hour and a half, and needs make linux."""
+    from tools.bench.cuts import measure_cuts
+
+    measure_cuts(jobs, kept, record)

@@ -161,6 +161,12 @@ impl Guest {
             other => Err(died(&self.boot, other)),
         }
     }
+
+    /// Leaves it to the process of which this one is a copy.
+    pub fn leave(self) {
+        let _ = sched_setaffinity(None, &self.processors);
+        std::mem::forget(self);
+    }
 }
 
 impl Drop for Guest {

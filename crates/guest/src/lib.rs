@@ -25,4 +25,4 @@ mod turns;
 pub use boot::{Boot, Cost, Guest, GuestError};
 pub use medium::Simulated;
 pub use session::{Booted, Session, SessionError, Stop};
-pub use turns::{Ended, Watch, serve};
+pub use turns::{Ended, Left, Watch, serve};

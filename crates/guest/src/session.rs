@@ -12,23 +12,15 @@ use units::SimTime;
 
 use crate::boot::{Boot, Guest, GuestError};
 use crate::medium::Simulated;
-use crate::turns::{Ended, serve};
+use crate::turns::{Ended, Left, serve};
 
 /// Turns between two looks at the caller's wish.
 const LOOK_EVERY: u64 = 1 << 12;
 /// Time of a UIC command. Assumed: UniPro leaves it open, and it matters only while a link comes up.
 const UIC_TIME: units::Nanos = units::Nanos(10_000);
 
-/// When a guest loses power.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stop {
-    /// When it switches itself off.
-    Never,
-    /// At the first turn at or after this time on its clock.
-    At(SimTime),
-    /// After so many turns.
-    Turn(u64),
-}
+/// Asked after every turn of a guest, with its time and the number of the turn, whether it is served further.
+pub type Stop<'a> = dyn FnMut(SimTime, u64) -> Option<Left> + 'a;
 
 /// What a guest's session gives.
 pub struct Booted {
@@ -101,7 +93,7 @@ impl Session {
         &mut self,
         boot: &Boot,
         observe: Observe,
-        stop: Stop,
+        stop: &mut Stop,
         progress: &mut OnProgress,
     ) -> Result<Booted, SessionError> {
         self.controller.switch_on();
@@ -111,17 +103,17 @@ impl Session {
         self.controller.medium_mut().engine.record(|stack| Recorder::new(&name, observe, stack));
         let (mut turns, mut interrupted) = (0, false);
         let mut watch = |at: SimTime, turn: u64, waits: bool| {
-            turns = turn;
-            let over = match stop {
-                Stop::Never => false,
-                Stop::At(end) => at >= end,
-                Stop::Turn(last) => turn >= last,
-            };
-            if !over && (waits || turn.is_multiple_of(LOOK_EVERY)) {
+            if !waits {
+                turns = turn;
+                if let Some(left) = stop(at, turn) {
+                    return ControlFlow::Break(left);
+                }
+            }
+            if waits || turn.is_multiple_of(LOOK_EVERY) {
                 let now = Progress { phase: "guest", done_bytes: 0, total_bytes: None, sim: at.since(SimTime::START) };
                 interrupted = progress(now).is_break();
             }
-            if over || interrupted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if interrupted { ControlFlow::Break(Left::Off) } else { ControlFlow::Continue(()) }
         };
         let controller = &mut self.controller;
         let served = catch_unwind(AssertUnwindSafe(|| serve(guest, controller, &mut watch)));

@@ -16,16 +16,25 @@ pub enum Ended {
         /// When it gave its last turn.
         at: SimTime,
     },
-    /// The caller has stopped it: it is gone, and the device is where it was.
+    /// The caller has stopped it: it is gone for this process, and the device is where it was.
     Stopped {
         /// When.
         at: SimTime,
     },
 }
 
+/// Why a guest is not served any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Left {
+    /// Its power is taken away.
+    Off,
+    /// This process is a copy (fork), and the other one goes on with the guest.
+    ToAnother,
+}
+
 /// Asked after every turn, with the guest's time and the number of the turn, and now and then while the guest keeps its
-/// own turn for long: then the last is true. A break takes the guest's power away.
-pub type Watch<'a> = dyn FnMut(SimTime, u64, bool) -> ControlFlow<()> + 'a;
+/// own turn for long: then the last is true.
+pub type Watch<'a> = dyn FnMut(SimTime, u64, bool) -> ControlFlow<Left> + 'a;
 
 /// Serves a guest until it halts or is stopped.
 ///
@@ -38,17 +47,21 @@ pub fn serve<M: Medium>(
 ) -> Result<Ended, GuestError> {
     let (mut at, mut turns) = (SimTime::START, 0);
     let mut ahead = false;
-    loop {
-        let line = controller.line();
-        guest.answer(controller.registers(), line, controller.next_event(), ahead.then_some(at));
-        let asked = loop {
-            match guest.turn()? {
-                Some(asked) => break asked,
-                None if watch(at, turns, true).is_break() => return Ok(Ended::Stopped { at }),
-                None => {}
+    let mut answered = false;
+    let left = loop {
+        if !std::mem::replace(&mut answered, true) {
+            guest.answer(controller.registers(), controller.line(), controller.next_event(), ahead.then_some(at));
+        }
+        let Some(asked) = guest.turn()? else {
+            if let ControlFlow::Break(left) = watch(at, turns, true) {
+                break left;
             }
+            continue;
         };
-        let Asked::Run { writes, now, until } = asked else { break };
+        let Asked::Run { writes, now, until } = asked else {
+            guest.end()?;
+            return Ok(Ended::Halted { at });
+        };
         for write in writes {
             // Whatever a guest says of the time, it never goes back.
             at = at.max(write.now);
@@ -58,13 +71,15 @@ pub fn serve<M: Medium>(
         at = at.max(now);
         controller.run(at, &mut guest.ram);
         ahead = run_ahead(controller, &mut guest, &mut at, until);
-        turns += 1;
-        if watch(at, turns, false).is_break() {
-            return Ok(Ended::Stopped { at });
+        (turns, answered) = (turns + 1, false);
+        if let ControlFlow::Break(left) = watch(at, turns, false) {
+            break left;
         }
+    };
+    if left == Left::ToAnother {
+        guest.leave();
     }
-    guest.end()?;
-    Ok(Ended::Halted { at })
+    Ok(Ended::Stopped { at })
 }
 
 /// Goes on while the guest is idle, up to the moment at which it is interrupted. True if that has come.

@@ -1,9 +1,10 @@
 //! Linux as the host: conversions around crate `guest`.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use ::guest::{Boot, Cost, Ended, Session, SessionError, Stop};
+use ::guest::{Boot, Cost, Ended, Left, Session, SessionError};
 use lab::{Observe, Ran, Spec};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -20,6 +21,40 @@ const UNPOISONED: &str = "nobody panics with the lock";
 pub struct LinuxDevice {
     session: Mutex<Session>,
     spec: Spec,
+}
+
+/// Where a guest may be stopped: after these turns in order, or else at the first turn at or after a time. The caller's
+/// function gets turn and time in ns, and says whether this process goes on with the guest; if not, it is a copy, and the
+/// other process does. After the last place the guest's power is taken away.
+struct Stops {
+    turns: VecDeque<u64>,
+    at_ns: Option<u64>,
+    ask: Py<PyAny>,
+    raised: Raised,
+}
+
+impl Stops {
+    fn at(&mut self, at: SimTime, turn: u64) -> Option<Left> {
+        let due = match (self.turns.front(), self.at_ns) {
+            (Some(&next), _) => turn >= next,
+            (None, Some(ns)) => at.0 >= ns,
+            (None, None) => false,
+        };
+        if !due {
+            return None;
+        }
+        if self.turns.pop_front().is_none() {
+            self.at_ns = None;
+        }
+        match Python::attach(|py| self.ask.call1(py, (turn, at.0))?.extract::<bool>(py)) {
+            Ok(false) => Some(Left::ToAnother),
+            Ok(true) => (self.turns.is_empty() && self.at_ns.is_none()).then_some(Left::Off),
+            Err(error) => {
+                *self.raised.lock().expect("nobody panics with the lock") = Some(error);
+                Some(Left::Off)
+            }
+        }
+    }
 }
 
 fn session_error(error: SessionError) -> PyErr {
@@ -41,10 +76,10 @@ impl LinuxDevice {
     }
 
     /// Boots a guest in a folder, and serves it until it halts or is stopped. Gives what came of it as JSON, and the
-    /// log if one is kept. `stop`: a time in ns, or a number of turns, after which its power is taken away.
+    /// log if one is kept. `stops`: turns and a time in ns, and whom to ask at each; see `Stops`.
     #[pyo3(signature = (
         kernel, folder, memory_mib, seed, costs, progress=None, *,
-        stop_ns=None, stop_turn=None, keep=None, log=None, timeline=None, series=None,
+        stops=None, keep=None, log=None, timeline=None, series=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "named ones of Python")]
     fn boot(
@@ -56,8 +91,7 @@ impl LinuxDevice {
         seed: u64,
         costs: (u32, u32),
         progress: Option<Py<PyAny>>,
-        stop_ns: Option<u64>,
-        stop_turn: Option<u64>,
+        stops: Option<(Vec<u64>, Option<u64>, Py<PyAny>)>,
         keep: Option<usize>,
         log: Option<(usize, Py<PyAny>)>,
         timeline: Option<(PathBuf, String, u64)>,
@@ -65,17 +99,14 @@ impl LinuxDevice {
     ) -> PyResult<(String, Option<LogPart>)> {
         let cost = Cost { syscall_ns: costs.0, access_ns: costs.1 };
         let boot = Boot { kernel, folder, memory_mib, seed, cost };
-        let stop = match (stop_ns, stop_turn) {
-            (Some(ns), _) => Stop::At(SimTime(ns)),
-            (None, Some(turn)) => Stop::Turn(turn),
-            (None, None) => Stop::Never,
-        };
         let raised = Raised::default();
         let observe: Observe = observing(&self.spec, &raised, keep, log, timeline, series)?;
+        let mut stops = stops.map(|(turns, at_ns, ask)| Stops { turns: turns.into(), at_ns, ask, raised: raised.clone() });
+        let mut stop = |at: SimTime, turn| stops.as_mut().and_then(|stops| stops.at(at, turn));
         let mut session = self.session.lock().expect(UNPOISONED);
         let session = &mut *session;
         let booted =
-            watched(py, progress, |on_progress| session.boot(&boot, observe, stop, on_progress), session_error);
+            watched(py, progress, |on_progress| session.boot(&boot, observe, &mut stop, on_progress), session_error);
         if let Some(error) = raised.lock().expect("nobody panics with the lock").take() {
             return Err(error);
         }

@@ -9,6 +9,7 @@ from typing import SupportsIndex, Unpack
 import numpy as np
 
 from ufsim import _core
+from ufsim.answers import Answers
 from ufsim.calibration import determined
 from ufsim.calibration.calibration import Calibration, Fold
 from ufsim.calibration.determined import Fitted
@@ -16,7 +17,7 @@ from ufsim.calibration.loss import LEAST_CELL, TAIL, WEIGHTS, Loss
 from ufsim.calibration.parameters import Bounds, Parameter, from_file, parameters_of
 from ufsim.calibration.recording import names_of, opened
 from ufsim.calibration.score import Score, scores
-from ufsim.calibration.search import EVALUATIONS_EACH, Answers, Fit, Objective, Values, mapped, search
+from ufsim.calibration.search import EVALUATIONS_EACH, Fit, Objective, Values, mapped, search
 from ufsim.names import check_range
 from ufsim.runner import jobs_of
 from ufsim.spec import RunOptions, Spec, Workload, specs_of

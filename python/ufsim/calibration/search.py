@@ -10,19 +10,18 @@ which runs with random times need (`surer`). Nine fits of eight parameters to re
 from 0.006 to 0.033 with `cma` (median 0.015) and from 0.004 to 0.095 with Optuna (median 0.010).
 """
 
-import json
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ufsim import _core, outputs
+from ufsim import _core
+from ufsim.answers import Answers
 from ufsim.calibration.loss import Loss
 from ufsim.calibration.parameters import Parameter
 from ufsim.calibration.recording import Floats, Recorded
@@ -46,32 +45,6 @@ Watch = Callable[[int, int, float], None]
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-@dataclass
-class Answers:
-    """Losses that are known, by trace, values and seed; with a file, also those of earlier searches."""
-
-    path: Path | None
-    about: str
-    known: dict[Question, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.path is None or not self.path.exists():
-            return
-        for line in self.path.read_text(encoding="utf-8").splitlines():
-            try:
-                about, trace, values, seed, loss = json.loads(line)
-            except ValueError:
-                continue  # the line that was being written when the search was stopped
-            if about == self.about:
-                self.known[trace, tuple(values), seed] = loss
-
-    def add(self, question: Question, loss: float) -> None:
-        """Keeps an answer."""
-        self.known[question] = loss
-        if self.path is not None:
-            outputs.append(self.path, json.dumps([self.about, *question, loss]))
 
 
 @dataclass(frozen=True)

@@ -20,15 +20,12 @@ from ufsim.cli_options import (
     WindowOption,
     takes,
 )
-from ufsim.exits import Exit
-from ufsim.linux.cuts import Cut, cut
-from ufsim.linux.cuts import cuts as all_cuts
+from ufsim.linux.cli_cuts import Wish, cut_sessions
 from ufsim.linux.session import GuestRun, Job, run
 from ufsim.observe import Observed
-from ufsim.progress import CountDisplay, ProgressDisplay
+from ufsim.progress import ProgressDisplay
 from ufsim.results import Comparison
 from ufsim.screen import Screen, say
-from ufsim.spec import Spec
 from ufsim.states import StateCache
 
 DEFAULT = "hpb-linux"
@@ -82,10 +79,18 @@ def linux(
     cuts: Annotated[
         int | None, typer.Option(metavar="N", help="Cut the power of N sessions, each at another of its turns.")
     ] = None,
-    cut_at: Annotated[int | None, typer.Option(metavar="TURN", help="The same for one turn.")] = None,
+    cut_at: Annotated[
+        str | None, typer.Option(metavar="TURN|TIME", help="The same for one, or the first after a time such as 1.5s.")
+    ] = None,
+    every_cut: Annotated[bool, typer.Option("--every-cut", help="The same for each turn.")] = False,
     check: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Script for the guest after a cut; $BEFORE has what was said.")
     ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep cuts in a file; those that are there are not repeated."),
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Cuts at a time. (default: one per processor)")] = None,
     cache: CacheOption = True,
     log: LogOption = None,
     timeline: TimelineOption = None,
@@ -96,12 +101,9 @@ def linux(
 ) -> None:
     """Boot Linux on a simulated device: its UFS driver, block layer, file systems and the real fio."""
     names = listed(scheme, schemes)
-    if cuts and cut_at:
-        raise UsageError("--cuts and --cut-at exclude each other")
     if len(names) > 1 and (guest_trace or console):
         raise UsageError("--guest-trace and --console are for one scheme")
-    if check and not (cuts or cut_at):
-        raise UsageError("--check has no effect without --cuts or --cut-at")
+    wish = Wish(cuts, cut_at, every_cut, check, record, jobs)
     job = Job(
         command=tuple(command or ()),
         script=script,
@@ -111,8 +113,8 @@ def linux(
         folders=tuple(folder or ()),
         trace=guest_trace is not None,
     )
-    if cuts or cut_at:
-        cut_sessions(job, names, options, cuts=cuts, cut_at=cut_at, check=check, as_json=as_json)
+    if wish:
+        cut_sessions(job, names, options, wish, as_json=as_json)
         return
     observed = Observed(log or False, timeline, timeline_window, series, step)
     states = StateCache() if cache else None
@@ -133,45 +135,6 @@ def linux(
         raise outputs.Unwritten(failures, printed=True)
     if failed := [run.status for run in runs if run.status]:
         raise typer.Exit(failed[0])
-
-
-def cut_sessions(
-    job: Job,
-    schemes: list[str],
-    options: dict[str, Any],
-    *,
-    cuts: int | None,
-    cut_at: int | None,
-    check: Path | None,
-    as_json: bool,
-) -> None:
-    """Cuts the power of sessions under each scheme; ends with a status of its own if something was lost."""
-    job.check()
-    found: dict[str, list[Cut]] = {}
-    for scheme in schemes:
-        spec = Spec(workload="linux", scheme=scheme, **options)
-        spec.check_system()
-        if cut_at:
-            found[scheme] = [cut(job, spec, cut_at, check)]
-            continue
-        with CountDisplay(f"power cuts, {scheme}") as display:
-            found[scheme] = list(all_cuts(job, spec, cuts or 0, check, display))
-    if as_json:
-        print(json.dumps({name: [one.to_json() for one in them] for name, them in found.items()}, indent=2))
-    else:
-        for name, them in found.items():
-            say(f"{name}: {told(them)}")
-    lost = [one for them in found.values() for one in them if one.found == "lost"]
-    for one in lost:
-        print(f"ufsim: turn {one.turn} ({one.at_ns} ns): {one.told.strip()}", file=sys.stderr)
-    if lost:
-        raise typer.Exit(Exit.BROKEN_PROMISE)
-
-
-def told(cuts: list[Cut]) -> str:
-    """Counts of what was found."""
-    count = {found: sum(one.found == found for one in cuts) for found in ("whole", "early", "lost")}
-    return f"{len(cuts)} power cuts: {count['whole']} whole, {count['early']} before the job, {count['lost']} lost"
 
 
 def tell(runs: list[GuestRun], *, as_json: bool) -> None:

@@ -1,6 +1,6 @@
 """A session of a guest: what it is given, and what comes of it."""
 
-import json
+import os
 import re
 import shutil
 import tempfile
@@ -30,6 +30,8 @@ TRACE_KIB = 65536
 
 # phase, bytes done, bytes in all, simulated nanoseconds
 Report = Callable[[int, int | None, int, str], None]
+# turn, time in ns, console
+Ask = Callable[[int, int, str], bool]
 
 
 @dataclass(frozen=True)
@@ -176,37 +178,37 @@ class Device:
         self.report = report
         self.core = _core.LinuxDevice(spec.to_json(), report)
 
-    def boot(
-        self,
-        job: Job,
-        *,
-        kept: bool = False,
-        stop_ns: int | None = None,
-        stop_turn: int | None = None,
-        asked: dict[str, Any] | None = None,
-    ) -> GuestRun:
-        """Boots a guest. With `kept` it mounts the file system that is there; at a `stop` its power is gone."""
+    def boot(self, job: Job, *, kept: bool = False, asked: dict[str, Any] | None = None) -> GuestRun:
+        """Boots a guest. With `kept` it mounts the file system that is there."""
         with _folder(job, f"kept {job.fs}" if kept else job.fs) as (folder, built):
-            seed, costs = self.spec.seed, job.cpu_cost
-            document, log = self.core.boot(
-                built / "linux",
-                folder,
-                job.memory_mib,
-                seed,
-                costs,
-                self.report,
-                stop_ns=stop_ns,
-                stop_turn=stop_turn,
-                **(asked or {}),
-            )
-            return _gathered(parse(document), log, folder, built)
+            return _gathered(*self._boot(job, folder, built, asked or {}), folder)
 
-    def power_cut(self, run: GuestRun) -> None:
-        """The device loses its power, too, when that run was stopped, and recovers."""
-        self.core.power_cut(run.at_ns)
+    def stop(self, job: Job, turns: Sequence[int], at_ns: int | None, ask: Ask) -> None:
+        """Boots a guest that is stopped after some turns, or else at the first turn at or after a time in ns.
+
+        At each place `ask` gets turn, time and console, and says whether this process goes on with the guest. If not,
+        another one does, of which this is a copy. At the last place the guest is gone.
+        """
+        with _folder(job, job.fs) as (folder, built):
+
+            def at(turn: int, now_ns: int) -> bool:
+                return ask(turn, now_ns, _text(folder / "console") or "")
+
+            self._boot(job, folder, built, {"stops": (turns, at_ns, at)})
+
+    def _boot(
+        self, job: Job, folder: Path, built: Path, options: dict[str, Any]
+    ) -> tuple[Document, "_core.LogPart | None"]:
+        kernel, seed = built / "linux", self.spec.seed
+        told, log = self.core.boot(kernel, folder, job.memory_mib, seed, job.cpu_cost, self.report, **options)
+        return parse(told), log
+
+    def power_cut(self, at_ns: int) -> None:
+        """The device loses its power, too, when a guest was stopped, and recovers."""
+        self.core.power_cut(at_ns)
 
 
-def _gathered(told: Document, log: "_core.LogPart | None", folder: Path, built: Path) -> GuestRun:
+def _gathered(told: Document, log: "_core.LogPart | None", folder: Path) -> GuestRun:
     texts = {name: _text(folder / "out" / name) for name in TEXTS}
     if failure := texts["failure"]:
         raise _core.GuestError(f"the guest has given up: {failure.strip()}")
@@ -225,7 +227,7 @@ def _gathered(told: Document, log: "_core.LogPart | None", folder: Path, built: 
         at_ns=told["at_ns"],
         turns=told["turns"],
         controller=told["controller"],
-        digests=json.loads((built / "manifest.json").read_text())["digests"],
+        digests=manifest()["digests"],
     )
 
 
@@ -233,14 +235,23 @@ def _text(path: Path) -> str | None:
     return path.read_text(errors="replace") if path.exists() else None
 
 
+def manifest() -> Document:
+    """What `make linux` has built: `digests` has the SHA-256 of each program. Raises `ConfigError` if it has not."""
+    built = newest()
+    try:
+        return parse((built / "manifest.json").read_text())
+    except FileNotFoundError as error:
+        told = f"{built}: no kernel is there; make linux builds it, in a clone of the project"
+        raise _core.ConfigError(told) from error
+
+
 @contextmanager
 def _folder(job: Job, fs: str) -> Iterator[tuple[Path, Path]]:
     """The folder of a boot with all that the guest needs, and where its kernel is."""
     built = newest()
-    if not (built / "manifest.json").exists():
-        raise _core.ConfigError(f"{built}: no kernel is there; make linux builds it, in a clone of the project")
-    with tempfile.TemporaryDirectory(prefix="ufsim-linux-") as name:
-        folder = Path(name)
+    manifest()
+    folder, owner = Path(tempfile.mkdtemp(prefix="ufsim-linux-")), os.getpid()
+    try:
         (folder / "out").mkdir()
         (folder / "folders").mkdir()
         for shared in job.folders:
@@ -251,13 +262,17 @@ def _folder(job: Job, fs: str) -> Iterator[tuple[Path, Path]]:
                     shutil.copyfileobj(first, initrd, 1 << 20)
             initrd.write(cpio.archive(job.entries(fs)))
         yield folder, built
+    finally:
+        # A copy of this process leaves it to the other one.
+        if os.getpid() == owner:
+            shutil.rmtree(folder)
 
 
 #: What is looked at when a file system has been mounted after a power cut, and not written since.
 CHECKS = {"f2fs": "/usr/sbin/fsck.f2fs /dev/sda", "ext4": "/usr/sbin/e2fsck -f -n /dev/sda"}
 
 
-def after_cut(job: Job, check: Path | None, before: GuestRun) -> Job:
+def after_cut(job: Job, check: Path | None, console: str) -> Job:
     """What the next guest does on the file system of one that lost power: the caller's check, then fsck.
 
     In the check, $BEFORE is the console of the guest before, with all that it had said by then.
@@ -267,5 +282,5 @@ def after_cut(job: Job, check: Path | None, before: GuestRun) -> Job:
         "export BEFORE=/job/before\n(\n"
         f"{script}\n) || exit 1\ncd /\numount /mnt\n{CHECKS[job.fs]} > /out/fsck 2>&1 || {{ cat /out/fsck; exit 2; }}\n"
     )
-    files = (cpio.file("job/before", before.console.encode()), cpio.file("job/check", text.encode()))
+    files = (cpio.file("job/before", console.encode()), cpio.file("job/check", text.encode()))
     return replace(job, command=("sh", "/job/check"), script=None, files=files)
