@@ -101,7 +101,8 @@ impl LinuxDevice {
         let boot = Boot { kernel, folder, memory_mib, seed, cost };
         let raised = Raised::default();
         let observe: Observe = observing(&self.spec, &raised, keep, log, timeline, series)?;
-        let mut stops = stops.map(|(turns, at_ns, ask)| Stops { turns: turns.into(), at_ns, ask, raised: raised.clone() });
+        let mut stops =
+            stops.map(|(turns, at_ns, ask)| Stops { turns: turns.into(), at_ns, ask, raised: raised.clone() });
         let mut stop = |at: SimTime, turn| stops.as_mut().and_then(|stops| stops.at(at, turn));
         let mut session = self.session.lock().expect(UNPOISONED);
         let session = &mut *session;
