@@ -72,6 +72,14 @@ unsigned long long ufsim_next_event(void)
     # The cost of a system call.
     ("arch/um/kernel/skas/syscall.c", r"(?m)^void handle_syscall\(", "void ufsim_syscall(void);\n\\g<0>"),
     ("arch/um/kernel/skas/syscall.c", r"(?m)^out:\n", "\tufsim_syscall();\n\\g<0>"),
+    # The cost of a page that is copied.
+    (
+        "arch/um/kernel/skas/uaccess.c",
+        r"(?m)^unsigned long raw_copy_from_user\(",
+        "void ufsim_copy(unsigned long n);\n\\g<0>",
+    ),
+    ("arch/um/kernel/skas/uaccess.c", r"(?m)^\treturn buffer_op\(.*copy_chunk_from_user", "\tufsim_copy(n);\n\\g<0>"),
+    ("arch/um/kernel/skas/uaccess.c", r"(?m)^\treturn buffer_op\(.*copy_chunk_to_user", "\tufsim_copy(n);\n\\g<0>"),
     (
         "arch/um/drivers/Makefile",
         r"(?m)^obj-\$\(CONFIG_SSL\)",

@@ -36,11 +36,13 @@ unsigned long long ufsim_now(void);
 unsigned long long ufsim_next_event(void);
 void ufsim_before_time(void);
 void ufsim_syscall(void);
+void ufsim_copy(unsigned long bytes);
 
-/* Costs in ns of a system call and of an access to a register; processors are free without them. */
-static unsigned int syscall_ns, access_ns;
+/* Costs in ns of a system call, an access to a register, a page that is copied; processors are free without them. */
+static unsigned int syscall_ns, access_ns, page_ns;
 core_param(ufsim_syscall_ns, syscall_ns, uint, 0444);
 core_param(ufsim_access_ns, access_ns, uint, 0444);
+core_param(ufsim_page_ns, page_ns, uint, 0444);
 
 static struct ufsim_page *page;
 static struct time_travel_event turn;
@@ -48,7 +50,7 @@ static int irq = -1;
 static bool in_turn;
 /* A doorbell waits until time goes on. */
 static bool rung;
-/* Accesses to registers that have not been paid for. */
+/* Accesses to registers, and copies, that have not been paid for. */
 static unsigned long debt;
 
 static void exchange(enum ufsim_op op, unsigned long long until)
@@ -134,6 +136,12 @@ void ufsim_syscall(void)
 {
 	debt += syscall_ns;
 	pay();
+}
+
+/* Called before data is copied between a program and the kernel; it is paid for with the system call. */
+void ufsim_copy(unsigned long bytes)
+{
+	debt += page_ns * bytes / PAGE_SIZE;
 }
 
 static unsigned long read_register(void *priv, unsigned int offset, int size)

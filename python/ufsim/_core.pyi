@@ -164,13 +164,21 @@ class LinuxDevice:
     def __init__(self, spec_json: str, progress: Callable[[int, int | None, int, str], None] | None = None) -> None:
         """A device, new or aged; raises `ConfigError` for a scheme that no driver of Linux serves."""
 
+    @property
+    def scheduler(self) -> str:
+        """What the kernel is to call the scheduler of the disk."""
+
+    @property
+    def host_controls_hpb(self) -> bool:
+        """True if the kernel decides of which regions it keeps HPB entries."""
+
     def boot(
         self,
         kernel: str | PathLike[str],
         folder: str | PathLike[str],
         memory_mib: int,
         seed: int,
-        costs: tuple[int, int],
+        costs: tuple[int, int, int],
         progress: Callable[[int, int | None, int, str], None] | None = None,
         *,
         stops: tuple[Sequence[int], int | None, Callable[[int, int], bool]] | None = None,
@@ -185,8 +193,8 @@ class LinuxDevice:
         goes on with the guest.
 
         Gives `result` (as of `simulate`), `ended`, `at_ns`, `turns` and `controller` (its counters) as JSON, and the
-        log if one is kept. `costs` are those of a system call and of an access to a register, in ns. Raises
-        `GuestError` if the guest dies; otherwise as `simulate_observed`.
+        log if one is kept. `costs` are those of a system call, an access to a register and a page that is copied, in
+        ns. Raises `GuestError` if the guest dies; otherwise as `simulate_observed`.
         """
 
     def power_cut(self, at_ns: int) -> None:

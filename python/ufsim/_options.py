@@ -40,7 +40,7 @@ class Options:
             "help": "Scheduler instead of the scheme's.",
             "flag": "--scheduler",
             "metavar": "NAME",
-            "commands": ("run", "compare", "calibrate", "serve"),
+            "commands": ("run", "compare", "calibrate", "serve", "linux"),
         },
     )
     booster: str | None = field(

@@ -162,12 +162,24 @@ def test_a_folder_of_the_host_can_be_read(tmp_path):
     assert run.status != 0
 
 
-def test_processors_can_cost_time(tmp_path):
-    text = "dd if=/dev/zero of=/dev/null bs=4k count=1000 2> /dev/null"
+@pytest.mark.parametrize(
+    ("cost", "least"),
+    [
+        (linux.CpuCost(syscall_ns=1000), 2000 * 1000),
+        (linux.CpuCost(page_ns=1000), 1000 * 1000),
+        (linux.CpuCost(register_ns=1000), 1000 * 5 * 1000),
+    ],
+)
+def test_processors_can_cost_time(tmp_path, cost, least):
+    # A read and a write for each block; what is read from the disk is copied once, and /dev/null takes no copy.
+    text = "dd if=/dev/sda of=/dev/null bs=4k count=1000 2> /dev/null"
+    if cost.register_ns:
+        text = text.replace(" 2>", " iflag=direct 2>")
     free, dear = (
-        linux.run(job(tmp_path, text, cpu_cost=cost), "ufs", profile="tiny").at_ns for cost in ((0, 0), (1000, 0))
+        linux.run(job(tmp_path, text, cpu_cost=one), "ufs", profile="tiny") for one in (linux.CpuCost(), cost)
     )
-    assert dear - free > 2000 * 1000, "a read and a write for each block"
+    assert dear.to_json()["guest"]["cpu_cost"] == cost._asdict()
+    assert dear.at_ns - free.at_ns > least
 
 
 def test_a_guest_that_dies_is_told_with_the_end_of_its_console(tmp_path, monkeypatch):
@@ -191,11 +203,11 @@ def test_without_a_kernel_one_line_says_what_is_missing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--scheme", "hp-ufs", "--", "true"], "Linux has drivers for noop with none or hpb-linux"),
+        (["--scheme", "hp-ufs", "--", "true"], "Linux has noop and mq-deadline, with none or hpb-linux"),
         (["--fs", "xfs", "--", "true"], 'fs = "xfs": must be one of f2fs, ext4, none'),
         ([], "a command after -- or --script FILE must be given"),
         (["--memory", "1", "--", "true"], "memory = 1: must be 256..=16384 MiB"),
-        (["--cpu-cost", "many", "--", "true"], "--cpu-cost is 'many'; allowed: SYSCALL_NS,REGISTER_NS"),
+        (["--cpu-cost", "many", "--", "true"], "--cpu-cost is 'many'; allowed: SYSCALL_NS,REGISTER_NS,PAGE_NS"),
         (["--cut-at", "1 day", "--", "true"], "--cut-at is '1 day'; allowed: TURN, such as 120, or a time"),
         (["--cuts", "3", "--every-cut", "--", "true"], "--cuts, --cut-at and --every-cut exclude each other"),
         (["--check", "x", "--", "true"], "--check has no effect without --cuts, --cut-at or --every-cut"),

@@ -37,6 +37,8 @@ pub struct Cost {
     pub syscall_ns: u32,
     /// Of an access to a register, in ns.
     pub access_ns: u32,
+    /// Of a page (4 KiB) that is copied between a program and the kernel, in ns.
+    pub page_ns: u32,
 }
 
 /// What is booted.
@@ -199,6 +201,7 @@ fn command(boot: &Boot, page: &OwnedFd, socket: &OwnedFd) -> Result<Command, Gue
     if boot.cost != Cost::default() {
         command.arg(format!("ufsim_syscall_ns={}", boot.cost.syscall_ns));
         command.arg(format!("ufsim_access_ns={}", boot.cost.access_ns));
+        command.arg(format!("ufsim_page_ns={}", boot.cost.page_ns));
     }
     command.env_clear().env("PATH", "/usr/bin:/bin").env("TMPDIR", "/dev/shm").env("HOME", ".");
     // Processes of the guest have none of what this library would register for theirs.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use attach::Engine;
-use ufs::{Command, DeviceInfo};
+use ufs::{Command, DeviceInfo, HpbNotice};
 use ufshci::{Answer, Medium};
 use units::{Nanos, SimTime};
 
@@ -53,8 +53,12 @@ impl Simulated {
 
     fn collect(&mut self) {
         while let Some(ended) = self.engine.relayed() {
-            let at = self.outside(ended.at);
-            self.answers.push_back(Answer { at, response: ended.response, data: ended.data });
+            let (at, mut response) = (self.outside(ended.at), ended.response);
+            if matches!(response.hpb, HpbNotice::Entry { .. }) {
+                // HPB 2.0 has no notice of single entries, and Linux would only complain about it.
+                response.hpb = HpbNotice::None;
+            }
+            self.answers.push_back(Answer { at, response, data: ended.data });
         }
     }
 }

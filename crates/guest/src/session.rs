@@ -58,14 +58,15 @@ impl Session {
         let (outside, stack, expected) = Outside::begin(spec, progress)?;
         let parts = outside.machine().parts;
         let hpb = parts.booster == BoosterKind::HpbLinux;
-        if parts.scheduler != SchedulerKind::Noop || !(hpb || parts.booster == BoosterKind::None) {
+        let has_scheduler = matches!(parts.scheduler, SchedulerKind::Noop | SchedulerKind::MqDeadline);
+        if !has_scheduler || !(hpb || parts.booster == BoosterKind::None) {
             let given = format!(
                 "scheme = \"{}\": its host is scheduler {} and booster {}",
                 spec.scheme,
                 parts.scheduler.name(),
                 parts.booster.name()
             );
-            return Err(LabError::Config(format!("{given}; Linux has drivers for noop with none or hpb-linux")));
+            return Err(LabError::Config(format!("{given}; Linux has noop and mq-deadline, with none or hpb-linux")));
         }
         let config = outside.machine().profile.device_config([0; 2]);
         let description = Description {
@@ -82,6 +83,20 @@ impl Session {
             return Err(LabError::Config(format!("scheme = \"{}\": {told}", spec.scheme)));
         }
         Ok(Session { outside, controller })
+    }
+
+    /// What the kernel calls the scheduler of the disk.
+    pub fn scheduler(&self) -> &'static str {
+        match self.outside.machine().parts.scheduler {
+            SchedulerKind::Noop => "none",
+            other => other.name(),
+        }
+    }
+
+    /// True if the kernel decides of which regions it keeps entries.
+    pub fn host_controls_hpb(&self) -> bool {
+        let hpb = self.outside.machine().parts.booster == BoosterKind::HpbLinux;
+        hpb && !self.controller.medium().engine.stack_ref().device.info().hpb_device_control
     }
 
     /// Boots a guest, and serves it to its end. What it has left under way is lost if its power is taken away: call

@@ -209,7 +209,7 @@ options! {
     scheme: text, cli "--scheme" "NAME" [run age calibrate],
         echo String = |run| run.spec.scheme.clone(), "Preset.";
     /// Scheduler instead of the scheme's.
-    scheduler: name, cli "--scheduler" "NAME" [run compare calibrate serve],
+    scheduler: name, cli "--scheduler" "NAME" [run compare calibrate serve linux],
         echo String = |run| run.parts.scheduler.name().into(), "Host I/O scheduler.";
     /// Booster instead of the scheme's.
     booster: name, cli "--booster" "NAME" [run],

@@ -75,6 +75,18 @@ impl LinuxDevice {
         Ok(LinuxDevice { session: Mutex::new(session), spec })
     }
 
+    /// What the kernel is to call the scheduler of the disk.
+    #[getter]
+    fn scheduler(&self) -> &'static str {
+        self.session.lock().expect(UNPOISONED).scheduler()
+    }
+
+    /// True if the kernel decides of which regions it keeps HPB entries.
+    #[getter]
+    fn host_controls_hpb(&self) -> bool {
+        self.session.lock().expect(UNPOISONED).host_controls_hpb()
+    }
+
     /// Boots a guest in a folder, and serves it until it halts or is stopped. Gives what came of it as JSON, and the
     /// log if one is kept. `stops`: turns and a time in ns, and whom to ask at each; see `Stops`.
     #[pyo3(signature = (
@@ -89,7 +101,7 @@ impl LinuxDevice {
         folder: PathBuf,
         memory_mib: u32,
         seed: u64,
-        costs: (u32, u32),
+        costs: (u32, u32, u32),
         progress: Option<Py<PyAny>>,
         stops: Option<(Vec<u64>, Option<u64>, Py<PyAny>)>,
         keep: Option<usize>,
@@ -97,7 +109,7 @@ impl LinuxDevice {
         timeline: Option<(PathBuf, String, u64)>,
         series: Option<(String, Py<PyAny>)>,
     ) -> PyResult<(String, Option<LogPart>)> {
-        let cost = Cost { syscall_ns: costs.0, access_ns: costs.1 };
+        let cost = Cost { syscall_ns: costs.0, access_ns: costs.1, page_ns: costs.2 };
         let boot = Boot { kernel, folder, memory_mib, seed, cost };
         let raised = Raised::default();
         let observe: Observe = observing(&self.spec, &raised, keep, log, timeline, series)?;

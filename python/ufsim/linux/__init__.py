@@ -7,6 +7,6 @@
 `make linux` builds the kernel. docs/linux.md has the rest.
 """
 
-from ufsim.linux.session import FILE_SYSTEMS, GuestRun, Job, run
+from ufsim.linux.session import FILE_SYSTEMS, CpuCost, GuestRun, Job, run
 
-__all__ = ["FILE_SYSTEMS", "GuestRun", "Job", "run"]
+__all__ = ["FILE_SYSTEMS", "CpuCost", "GuestRun", "Job", "run"]

@@ -21,7 +21,7 @@ from ufsim.cli_options import (
     takes,
 )
 from ufsim.linux.cli_cuts import Wish, cut_sessions
-from ufsim.linux.session import GuestRun, Job, run
+from ufsim.linux.session import CpuCost, GuestRun, Job, run
 from ufsim.observe import Observed
 from ufsim.progress import ProgressDisplay
 from ufsim.results import Comparison
@@ -29,7 +29,7 @@ from ufsim.screen import Screen, say
 from ufsim.states import StateCache
 
 DEFAULT = "hpb-linux"
-COST = re.compile(r"(\d+),(\d+)")
+COST = re.compile(r"(\d{1,9}),(\d{1,9}),(\d{1,9})")
 
 
 def listed(scheme: str | None, schemes: str | None) -> list[str]:
@@ -39,14 +39,18 @@ def listed(scheme: str | None, schemes: str | None) -> list[str]:
     return [name.strip() for name in schemes.split(",")] if schemes else [scheme or DEFAULT]
 
 
-def cost(text: str | None) -> tuple[int, int]:
-    """The costs of a system call and of an access to a register."""
+def cost(text: str | None) -> CpuCost:
+    """What processors cost."""
     if text is None:
-        return (0, 0)
+        return CpuCost()
+    if text == "pixel4":
+        return CpuCost.pixel4()
     found = COST.fullmatch(text)
     if not found:
-        raise UsageError(f"--cpu-cost is '{text}'; allowed: SYSCALL_NS,REGISTER_NS, such as 300,100")
-    return int(found[1]), int(found[2])
+        raise UsageError(
+            f"--cpu-cost is '{text}'; allowed: SYSCALL_NS,REGISTER_NS,PAGE_NS, such as 300,100,1000, or pixel4"
+        )
+    return CpuCost(*(int(part) for part in found.groups()))
 
 
 @takes("linux")

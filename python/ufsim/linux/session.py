@@ -1,16 +1,19 @@
 """A session of a guest: what it is given, and what comes of it."""
 
+import json
 import os
 import re
 import shutil
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ufsim import _core
+from ufsim.bundled import located
 from ufsim.documents import Document, parse
 from ufsim.linux import cpio
 from ufsim.linux.place import newest
@@ -21,6 +24,17 @@ from ufsim.spec import Spec
 from ufsim.states import StateCache, simulated
 
 FILE_SYSTEMS = ("f2fs", "ext4", "none")
+#: Parameters of the kernel's HPB driver, by their names in sysfs and in profiles.
+HPB_PARAMS = (
+    "activation_thld",
+    "normalization_factor",
+    "eviction_thld_enter",
+    "eviction_thld_exit",
+    "read_timeout_ms",
+    "read_timeout_expiries",
+    "timeout_polling_interval_ms",
+    "inflight_map_req",
+)
 #: Programs of the guest with an archive of their own.
 APART = ("fio",)
 #: What a guest writes for whoever has started it.
@@ -34,6 +48,21 @@ Report = Callable[[int, int | None, int, str], None]
 Ask = Callable[[int, int, str], bool]
 
 
+class CpuCost(NamedTuple):
+    """What processors cost in ns: a system call, an access to a register, a page copied between program and kernel."""
+
+    syscall_ns: int = 0
+    register_ns: int = 0
+    page_ns: int = 0
+
+    @classmethod
+    def pixel4(cls) -> "CpuCost":
+        """As profile `pixel4` was fitted to a Pixel 4: what a write takes its task and, for each page, beyond that; and
+        what its completion takes, over the five registers that Linux looks at or writes meanwhile."""
+        told = tomllib.loads(_core.profile_toml("pixel4", "{}"))["host_time"]
+        return cls(told["write_submit_ns"], told["write_complete_ns"] // 5, told["write_submit_page_ns"])
+
+
 @dataclass(frozen=True)
 class Job:
     """What a guest does."""
@@ -45,8 +74,8 @@ class Job:
     #: What the disk is made and mounted as, at /mnt, where the job runs: "f2fs", "ext4" or "none".
     fs: str = "f2fs"
     memory_mib: int = 512
-    #: Costs of a system call and of an access to a register in ns; processors are free without.
-    cpu_cost: tuple[int, int] = (0, 0)
+    #: What processors cost; nothing without.
+    cpu_cost: CpuCost = CpuCost()
     #: Folders of this machine that are in /host of the guest, only for reading.
     folders: Sequence[Path] = ()
     #: The guest keeps its block and UFS events.
@@ -117,6 +146,8 @@ class GuestRun:
     ended: str
     at_ns: int
     turns: int
+    #: What processors have cost.
+    cpu_cost: CpuCost
     #: What the controller has counted.
     controller: dict[str, int]
     #: SHA-256 of the kernel, its first file system, and the programs in it.
@@ -131,6 +162,7 @@ class GuestRun:
                 "ended": self.ended,
                 "at_ns": self.at_ns,
                 "turns": self.turns,
+                "cpu_cost": self.cpu_cost._asdict(),
                 "hpb_stats": self.hpb_stats,
                 "diskstats": self.diskstats,
                 "controller": self.controller,
@@ -178,10 +210,19 @@ class Device:
         self.report = report
         self.core = _core.LinuxDevice(spec.to_json(), report)
 
+    def disk(self) -> cpio.Entry:
+        """What the guest writes into files of /sys/block/sda: its scheduler, and the parameters of its HPB driver."""
+        told = tomllib.loads(_core.profile_toml(located(self.spec.profile), json.dumps(self.spec.settings)))["scheme"]
+        values = {"queue/scheduler": self.core.scheduler}
+        if self.core.host_controls_hpb:
+            params = told.get("hpb-linux", {})
+            values |= {f"device/hpb_params/{name}": value for name, value in params.items() if name in HPB_PARAMS}
+        return cpio.file("job/disk", "".join(f"{name} {value}\n" for name, value in values.items()).encode())
+
     def boot(self, job: Job, *, kept: bool = False, asked: dict[str, Any] | None = None) -> GuestRun:
         """Boots a guest. With `kept` it mounts the file system that is there."""
-        with _folder(job, f"kept {job.fs}" if kept else job.fs) as (folder, built):
-            return _gathered(*self._boot(job, folder, built, asked or {}), folder)
+        with _folder(job, f"kept {job.fs}" if kept else job.fs, self.disk()) as (folder, built):
+            return _gathered(*self._boot(job, folder, built, asked or {}), folder, job)
 
     def stop(self, job: Job, turns: Sequence[int], at_ns: int | None, ask: Ask) -> None:
         """Boots a guest that is stopped after some turns, or else at the first turn at or after a time in ns.
@@ -189,7 +230,7 @@ class Device:
         At each place `ask` gets turn, time and console, and says whether this process goes on with the guest. If not,
         another one does, of which this is a copy. At the last place the guest is gone.
         """
-        with _folder(job, job.fs) as (folder, built):
+        with _folder(job, job.fs, self.disk()) as (folder, built):
 
             def at(turn: int, now_ns: int) -> bool:
                 return ask(turn, now_ns, _text(folder / "console") or "")
@@ -208,7 +249,7 @@ class Device:
         self.core.power_cut(at_ns)
 
 
-def _gathered(told: Document, log: "_core.LogPart | None", folder: Path) -> GuestRun:
+def _gathered(told: Document, log: "_core.LogPart | None", folder: Path, job: Job) -> GuestRun:
     texts = {name: _text(folder / "out" / name) for name in TEXTS}
     if failure := texts["failure"]:
         raise _core.GuestError(f"the guest has given up: {failure.strip()}")
@@ -226,6 +267,7 @@ def _gathered(told: Document, log: "_core.LogPart | None", folder: Path) -> Gues
         ended=told["ended"],
         at_ns=told["at_ns"],
         turns=told["turns"],
+        cpu_cost=job.cpu_cost,
         controller=told["controller"],
         digests=manifest()["digests"],
     )
@@ -246,7 +288,7 @@ def manifest() -> Document:
 
 
 @contextmanager
-def _folder(job: Job, fs: str) -> Iterator[tuple[Path, Path]]:
+def _folder(job: Job, fs: str, disk: cpio.Entry) -> Iterator[tuple[Path, Path]]:
     """The folder of a boot with all that the guest needs, and where its kernel is."""
     built = newest()
     manifest()
@@ -260,7 +302,7 @@ def _folder(job: Job, fs: str) -> Iterator[tuple[Path, Path]]:
             for part in ("initrd", *job.archives()):
                 with (built / part).open("rb") as first:
                     shutil.copyfileobj(first, initrd, 1 << 20)
-            initrd.write(cpio.archive(job.entries(fs)))
+            initrd.write(cpio.archive([*job.entries(fs), disk]))
         yield folder, built
     finally:
         # A copy of this process leaves it to the other one.

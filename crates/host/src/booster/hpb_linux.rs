@@ -6,9 +6,16 @@
 //! mode* it follows the device's recommendations, and drops regions without telling. Parameters and counters have their
 //! names in sysfs (`hpb_params`, `hpb_stats`).
 //!
+//! Counts put subregions on a list; what is on the lists is done in *turns*. One begins when the device has recommended
+//! something, and in host control mode with every look at the timeouts, so a subregion that is read often waits up to
+//! `timeout_polling_interval_ms`. A turn ends with the first subregion that cannot be fetched, because
+//! `inflight_map_req` fetches are under way, it is loading, or its region may not enter: it stays first on the list.
+//! In device control mode any number of fetches may be under way.
+//!
 //! The driver's gaps are modelled, too. It does not note writes while a subregion is loading, so it may send a stale
 //! entry afterwards. It treats a failed READ BUFFER as valid. After a subregion has passed the threshold, it is not
-//! fetched again before a write or a normalization has brought its count below.
+//! fetched again before a write or a normalization has brought its count below. docs/explanation/two-hosts.md compares
+//! it with the driver itself.
 
 use super::subregion::params::{MemoryParams, SubregionParams};
 use std::collections::VecDeque;
@@ -53,7 +60,11 @@ pub(crate) fn check(own: &Params) -> Result<(), ParamError> {
 
 /// A booster for a device that has just been attached. It may use at most `limit` bytes.
 pub(crate) fn attach(own: &Params, limit: u64, info: &DeviceInfo) -> HpbLinux {
-    HpbLinux::new(own, limit, info)
+    let mut booster = HpbLinux::new(own, limit, info);
+    if booster.policy.host_control {
+        booster.cache.start_clock();
+    }
+    booster
 }
 
 /// The Linux HPB driver.
@@ -89,8 +100,8 @@ pub(crate) struct Regions {
     /// Regions with reads.
     counted: Vec<u32>,
     to_inactivate: VecDeque<u32>,
-    /// True if there may be something to do.
-    work: bool,
+    /// A turn is due.
+    turn: bool,
     /// Active regions in the order of their last activation.
     lru: Lru<u32>,
     active: usize,
@@ -98,8 +109,12 @@ pub(crate) struct Regions {
 }
 
 impl Policy for Regions {
-    const QUIRKS: Quirks =
-        Quirks { notes_writes_during_fetch: false, drops_failed_fetch: false, takes_single_entries: false };
+    const QUIRKS: Quirks = Quirks {
+        notes_writes_during_fetch: false,
+        drops_failed_fetch: false,
+        takes_single_entries: false,
+        fetches_all_at_once: true,
+    };
 
     type Counters = NoCounters;
 
@@ -110,7 +125,8 @@ impl Policy for Regions {
     type Params = Params;
 
     fn setup(own: &Params) -> Setup {
-        own.subregions.setup(&own.memory)
+        // How many there may be is decided in `choose`.
+        Setup { fetches_at_a_time: u32::MAX, ..own.subregions.setup(&own.memory) }
     }
 
     fn new(own: &Params, info: &DeviceInfo, subregions: u32) -> Regions {
@@ -123,7 +139,7 @@ impl Policy for Regions {
             reads: vec![0; subregions as usize],
             counted: Vec::new(),
             to_inactivate: VecDeque::new(),
-            work: false,
+            turn: false,
             lru: Lru::new(),
             active: 0,
             max_active: 0,
@@ -153,6 +169,7 @@ impl Policy for Regions {
     fn on_recommendation(&mut self, cache: &mut SubregionCache, recommendation: &Recommendation) {
         cache.stats.rcmd_noti_cnt += 1;
         cache.hpb.hpb_dirty_notices += 1;
+        self.turn = true;
         let (groups, regions) = (cache.subregions.count(), self.regions.len() as u32);
         for group in recommendation.activate.into_iter().flatten().filter(|&group| group < groups) {
             let region = self.regions[(group / self.region_groups) as usize];
@@ -172,35 +189,35 @@ impl Policy for Regions {
         }
     }
 
-    /// Drops listed regions before any fetch.
+    /// Drops listed regions before any fetch of a turn.
     fn before_fetch(&mut self, cache: &mut SubregionCache) -> bool {
-        if !std::mem::take(&mut self.work) {
-            return false;
+        let begun = std::mem::take(&mut self.turn);
+        if begun {
+            self.drop_listed(cache);
         }
-        self.drop_listed(cache);
-        self.work = !cache.commands.is_empty();
-        true
+        begun
     }
 
     fn choose(&mut self, cache: &mut SubregionCache, FetchRequest { group, .. }: FetchRequest) -> Choice {
-        if cache.subregions.state(group) == State::Loading {
-            // The load under way may bring old entries, so the subregion has to be fetched again afterwards.
+        if !self.activate(cache, group / self.region_groups) || !cache.subregions.has_room_for(group) {
             return Choice::Later;
         }
-        let room = cache.subregions.has_room_for(group);
-        let active = self.activate(cache, group / self.region_groups);
-        self.work |= !cache.commands.is_empty();
-        Choice::by_room(active && room)
+        if cache.subregions.state(group) == State::Loading {
+            // The load may bring old entries, so the subregion has to be fetched again afterwards.
+            return Choice::Later;
+        }
+        if self.host_control && cache.fetches.under_way() >= self.params.subregions.inflight_map_req {
+            cache.subregions.invalidate(group);
+            return Choice::Later;
+        }
+        Choice::Fetch
     }
 
     fn on_fetch(&mut self, _: &mut SubregionCache, request: FetchRequest, _: u32) {
         self.regions[(request.group / self.region_groups) as usize].dirty = false;
-        self.work = true;
     }
 
-    fn on_fetched(&mut self, _: &mut SubregionCache, _: u32, _: Option<u32>) {
-        self.work = true;
-    }
+    fn on_fetched(&mut self, _: &mut SubregionCache, _: u32, _: Option<u32>) {}
 }
 
 impl Retention for Regions {
@@ -234,6 +251,7 @@ impl Retention for Regions {
             }
         }
         expired.into_iter().for_each(|number| self.list_inactive(cache, number));
+        self.turn = true;
         true
     }
 }
@@ -295,7 +313,6 @@ impl Regions {
         cache.stats.rcmd_active_cnt += 1;
         self.regions[(group / self.region_groups) as usize].listed_to_drop = false;
         cache.fetches.want(group, Urgency::Counted);
-        self.work = true;
     }
 
     /// Puts a region on the list of regions to drop, and cancels the fetches of its subregions.
@@ -307,7 +324,6 @@ impl Regions {
         if !std::mem::replace(&mut self.regions[number as usize].listed_to_drop, true) {
             self.to_inactivate.push_back(number);
         }
-        self.work = true;
     }
 
     /// Drops the regions on the list. Regions with a fetch under way stay on it.
@@ -354,9 +370,6 @@ impl Regions {
         region.active = true;
         region.timeout = cache.now + self.params.subregions.read_timeout();
         region.expiries = self.params.subregions.read_timeout_expiries;
-        if self.host_control {
-            cache.start_clock();
-        }
         true
     }
 
@@ -373,9 +386,6 @@ impl Regions {
         self.lru.remove(number);
         self.active -= 1;
         self.regions[number as usize].active = false;
-        if self.active == 0 {
-            cache.stop_clock();
-        }
         if self.host_control {
             cache.stats.umap_req_cnt += 1;
             cache.commands.push_back(Op::HpbInactivate { region: number });

@@ -107,18 +107,22 @@ impl<P: Policy> SubregionBooster<P> {
         entry
     }
 
-    /// Sends the next fetch for which the policy finds room.
-    fn fetch_next(&mut self) {
+    /// Sends the next fetch for which the policy finds room. False if there is none.
+    fn fetch_next(&mut self) -> bool {
         while let Some(request) = self.cache.fetches.pop() {
             match self.policy.choose(&mut self.cache, request) {
-                Choice::Fetch => return self.fetch(request),
+                Choice::Fetch => {
+                    self.fetch(request);
+                    return true;
+                }
                 Choice::Skip => {}
                 Choice::Later => {
-                    self.cache.fetches.want(request.group, request.urgency);
-                    return;
+                    self.cache.fetches.put_back(request);
+                    return false;
                 }
             }
         }
+        false
     }
 
     fn fetch(&mut self, request: FetchRequest) {
@@ -155,7 +159,7 @@ impl<P: Policy> OwnCommands for SubregionBooster<P> {
     #[inline]
     fn urgent(&mut self) -> Option<Internal> {
         if self.cache.commands.is_empty() && self.policy.before_fetch(&mut self.cache) {
-            self.fetch_next();
+            while self.fetch_next() && P::QUIRKS.fetches_all_at_once {}
         }
         self.cache.commands.pop_front().map(Internal::from)
     }

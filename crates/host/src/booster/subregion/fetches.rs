@@ -93,6 +93,18 @@ impl Fetches {
         None
     }
 
+    /// Puts back what was taken last: it is the first of its urgency again.
+    pub fn put_back(&mut self, FetchRequest { group, urgency }: FetchRequest) {
+        self.wanted[group as usize] = Some(urgency);
+        self.queues[urgency as usize].push_front(group);
+        self.queued += 1;
+    }
+
+    /// Fetches under way.
+    pub fn under_way(&self) -> u32 {
+        self.in_flight
+    }
+
     /// A fetch has been sent.
     pub fn sent(&mut self) {
         self.in_flight += 1;
@@ -123,6 +135,8 @@ mod tests {
         assert!(fetches.want(3, Missed), "it has become urgent");
         fetches.cancel(4);
         assert_eq!(pop(&mut fetches), Some((3, Missed)));
+        let second = fetches.pop().expect("another one");
+        fetches.put_back(second);
         assert_eq!(pop(&mut fetches), Some((2, Launch)));
         assert_eq!(pop(&mut fetches), Some((1, Counted)));
         assert_eq!(pop(&mut fetches), None);

@@ -16,6 +16,8 @@ pub(crate) struct Quirks {
     pub drops_failed_fetch: bool,
     /// The host uses single entries in responses (HPB 2017).
     pub takes_single_entries: bool,
+    /// All fetches that may be sent are decided on at once. Otherwise it is the next one when a command may go out.
+    pub fetches_all_at_once: bool,
 }
 
 /// A request of the block layer, or a part of it that fits a command.
@@ -45,7 +47,7 @@ pub(crate) enum Choice {
     Fetch,
     /// It is not fetched. The next one may be.
     Skip,
-    /// It goes to the end of the queue, and nothing is fetched now.
+    /// It stays the first of its queue, and nothing is fetched now.
     Later,
 }
 
