@@ -81,15 +81,16 @@ impl Host {
     }
 
     fn open_file(&mut self, name: &str, flags: i32) -> Result<Open, Code> {
-        if let Some(ino) = self.volume.find(name) {
-            return Ok(Open::File { ino, sync_directory: false });
-        }
-        if flags & ffi::SQLITE_OPEN_CREATE == 0 {
-            return Err(Code(ffi::SQLITE_CANTOPEN));
-        }
+        let makes = flags & ffi::SQLITE_OPEN_CREATE != 0;
+        let ino = match self.volume.find(name) {
+            Some(ino) => ino,
+            None if makes => self.volume.create(name).map_err(code_or(ffi::SQLITE_CANTOPEN))?,
+            None => return Err(Code(ffi::SQLITE_CANTOPEN)),
+        };
+        // As SQLite's own VFS for Unix: the first sync of a journal also syncs the directory, whether the file is new or
+        // not. With journal_mode=truncate a journal is opened for each transaction.
         let journals = ffi::SQLITE_OPEN_MAIN_JOURNAL | ffi::SQLITE_OPEN_SUPER_JOURNAL | ffi::SQLITE_OPEN_WAL;
-        let ino = self.volume.create(name).map_err(code_or(ffi::SQLITE_CANTOPEN))?;
-        Ok(Open::File { ino, sync_directory: flags & journals != 0 })
+        Ok(Open::File { ino, sync_directory: makes && flags & journals != 0 })
     }
 
     pub fn close(&mut self, handle: Handle) {

@@ -212,10 +212,10 @@ class Device:
 
     def disk(self) -> cpio.Entry:
         """What the guest writes into files of /sys/block/sda: its scheduler, and the parameters of its HPB driver."""
-        told = tomllib.loads(_core.profile_toml(located(self.spec.profile), json.dumps(self.spec.settings)))["scheme"]
+        told = tomllib.loads(_core.profile_toml(located(self.spec.profile), json.dumps(self.spec.settings)))
         values = {"queue/scheduler": self.core.scheduler}
         if self.core.host_controls_hpb:
-            params = told.get("hpb-linux", {})
+            params = told.get("scheme", {}).get("hpb-linux", {})
             values |= {f"device/hpb_params/{name}": value for name, value in params.items() if name in HPB_PARAMS}
         return cpio.file("job/disk", "".join(f"{name} {value}\n" for name, value in values.items()).encode())
 
