@@ -11,6 +11,7 @@ TOOLS = {
     "docs": "the site, and what its pages show of a search of all orders",
     "fits": "the phones' profiles, fitted to recorded latencies",
     "fuzz": "fuzz targets under libFuzzer",
+    "hosts": "Linux as the host against the models of what it does",
     "mutants": "do the tests notice it, if what a branch has changed is changed again?",
     "quick": "tests of what has changed",
     "release": "wheel and sdist: built, checked, tried",

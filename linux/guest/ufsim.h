@@ -14,6 +14,7 @@
 enum ufsim_op {
 	UFSIM_RUN = 1,			/* do the writes, then everything that is due */
 	UFSIM_BYE = 2,			/* the guest has halted */
+	UFSIM_BEGIN = 3,		/* as RUN; its job begins, and is recorded */
 };
 
 struct ufsim_write {

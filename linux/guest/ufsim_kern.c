@@ -144,6 +144,19 @@ void ufsim_copy(unsigned long bytes)
 	debt += page_ns * bytes / PAGE_SIZE;
 }
 
+/* /sys/module/ufsim/parameters/begin: whoever writes it begins the job. */
+static int begin(const char *value, const struct kernel_param *param)
+{
+	if (!page)
+		return -ENODEV;
+	exchange(UFSIM_BEGIN, 0);
+	arm();
+	return 0;
+}
+
+static const struct kernel_param_ops begins = { .set = begin };
+module_param_cb(begin, &begins, NULL, 0200);
+
 static unsigned long read_register(void *priv, unsigned int offset, int size)
 {
 	debt += access_ns;

@@ -3,7 +3,7 @@
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -16,8 +16,9 @@ from ufsim.observe import Observed
 
 PROFILE = "hp-ufs"
 TRANSACTIONS, FILL_ROWS = 300, 1000
-OPERATIONS = ("insert", "update", "delete", "select")
-MODES = ("delete", "truncate", "wal")
+WRITING = ("insert", "update", "delete")
+MODES = ("delete", "truncate", "persist", "wal")
+SEEDS = (1, 2, 3)
 #: A file system of the guest, and its model.
 FILE_SYSTEMS = {"f2fs": "f2fs", "ext4": "ext4-ordered"}
 MARKER = "/sys/kernel/debug/tracing/trace_marker"
@@ -34,15 +35,14 @@ class Case:
     fs: str
     mode: str
     operation: str
-    synchronous: str = "full"
     scheme: str = "ufs"
     seed: int = 1
 
 
-def statements(operation: str, synchronous: str) -> str:
+def statements(operation: str) -> str:
     """The statements as jobs/sqlite.toml has them, one row for each transaction. After each a mark with the time."""
     lines = [
-        f"pragma page_size=4096; pragma cache_size=-2000; pragma synchronous={synchronous};",
+        "pragma page_size=4096; pragma cache_size=-2000; pragma synchronous=full;",
         "create table tblMyList0(id integer primary key autoincrement, Value text not null, creation_date long);",
         "with recursive n(i) as (select 1 union all select i + 1 from n where i < "
         f"{FILL_ROWS}) insert into tblMyList0(Value) select {VALUE} from n;",
@@ -55,7 +55,6 @@ def statements(operation: str, synchronous: str) -> str:
                 "insert": f"insert into tblMyList0(Value) values({VALUE});",
                 "update": f"update tblMyList0 set Value={VALUE} where id={row};",
                 "delete": f"delete from tblMyList0 where id={row};",
-                "select": f".once /dev/null\nselect Value from tblMyList0 where id={row};",
             }[operation],
             f".once {MARKER}",
             f"select '{operation}';",
@@ -67,7 +66,7 @@ def by_kernel(case: Case) -> dict[str, float]:
     """What a transaction has taken and asked for in the guest."""
     with tempfile.TemporaryDirectory() as name:
         script, log = Path(name) / "job.sh", Path(name) / "log.parquet"
-        sql = statements(case.operation, case.synchronous)
+        sql = statements(case.operation)
         script.write_text(
             f"cat > /tmp/sql <<'END'\npragma journal_mode={case.mode};\n{sql}END\nsqlite3 -batch my.db < /tmp/sql\n"
         )
@@ -87,7 +86,7 @@ def by_model(case: Case) -> dict[str, float]:
         spec, log = Path(name) / "job.toml", Path(name) / "log.parquet"
         spec.write_text(
             f'[sqlite]\noperations = ["{case.operation}"]\ntransactions = {TRANSACTIONS}\nfill_rows = {FILL_ROWS}\n'
-            f'journal_mode = "{case.mode}"\nsynchronous = "{case.synchronous}"\n'
+            f'journal_mode = "{case.mode}"\n'
             f'file_system = "{FILE_SYSTEMS[case.fs]}"\nvolume_mib = 256\n'
         )
         run = ufsim.run(spec, case.scheme, profile=PROFILE, seed=case.seed, log=log)
@@ -114,6 +113,19 @@ def asked(rows: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def compared(case: Case) -> dict[str, Any]:
-    """Both."""
-    return {**asdict(case), "kernel": by_kernel(case), "model": by_model(case)}
+def compared(fs: str, mode: str, operation: str, scheme: str, seeds: Sequence[int]) -> dict[str, Any]:
+    """Both, for each seed."""
+    cases = [Case(fs, mode, operation, scheme=scheme, seed=seed) for seed in seeds]
+    found = {"kernel": [by_kernel(case) for case in cases], "model": [by_model(case) for case in cases]}
+    return {"fs": fs, "mode": mode, "operation": operation, "scheme": scheme, **found}
+
+
+def all_compared() -> list[dict[str, Any]]:
+    """Every file system, journal and operation under one scheme, and inserts under others."""
+    rows = [
+        compared(fs, mode, operation, "ufs", SEEDS) for fs in FILE_SYSTEMS for mode in MODES for operation in WRITING
+    ]
+    rows += [
+        compared(fs, "truncate", "insert", scheme, SEEDS) for fs in FILE_SYSTEMS for scheme in ("hpb-linux", "ideal")
+    ]
+    return rows

@@ -157,7 +157,8 @@ impl Engine {
     }
 
     /// Records from now on what a host outside asks for.
-    pub fn record(&mut self, recorder: impl FnOnce(&mut Stack) -> Recorder) {
+    pub fn record(&mut self, at: SimTime, recorder: impl FnOnce(&mut Stack) -> Recorder) {
+        self.arrive(at);
         self.recorder = Some(recorder(self.stack()));
     }
 

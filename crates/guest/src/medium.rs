@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use attach::Engine;
+use lab::{Recorder, Stack};
 use ufs::{Command, DeviceInfo, HpbNotice};
 use ufshci::{Answer, Medium};
 use units::{Nanos, SimTime};
@@ -32,6 +33,12 @@ impl Simulated {
         while self.engine.relayed().is_some() {}
         self.answers.clear();
         self.began = self.engine.now();
+    }
+
+    /// Records requests from a time of the guest on.
+    pub fn record(&mut self, at: SimTime, recorder: impl FnOnce(&mut Stack) -> Recorder) {
+        self.engine.record(self.inside(at), recorder);
+        self.collect();
     }
 
     /// Cuts the power at a time of the guest, and lets the device recover.

@@ -32,6 +32,7 @@ const AFTER: usize = 0x858;
 
 const RUN: u32 = 1;
 const BYE: u32 = 2;
+const BEGIN: u32 = 3;
 /// A time that never comes.
 const NEVER: u64 = u64::MAX;
 /// How often somebody who waits looks whether the other side is still there.
@@ -51,8 +52,9 @@ pub struct Write {
 /// What the guest wants of a turn.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Asked {
-    /// These writes, then everything up to `now`. The guest does nothing before `until`, unless it is interrupted.
-    Run { writes: Vec<Write>, now: SimTime, until: SimTime },
+    /// These writes, then everything up to `now`. The guest does nothing before `until`, unless it is interrupted. Its
+    /// job may begin with this.
+    Run { writes: Vec<Write>, now: SimTime, until: SimTime, begins: bool },
     /// Nothing: it has halted.
     Bye,
     /// Nothing that the protocol has.
@@ -96,7 +98,7 @@ impl Page {
     /// What the guest wants.
     pub fn asked(&self) -> Asked {
         match self.shared.get(OP) {
-            RUN => {
+            op @ (RUN | BEGIN) => {
                 let count = self.shared.get(COUNT).min(WRITES) as usize;
                 let writes = (0..count).map(|i| {
                     let at = WRITE_AT + WRITE_BYTES * i;
@@ -104,7 +106,7 @@ impl Page {
                     Write { now, register: self.shared.get(at + 8), value: self.shared.get(at + 12) }
                 });
                 let [now, until] = [NOW, UNTIL].map(|at| SimTime(self.shared.get_u64(at)));
-                Asked::Run { writes: writes.collect(), now, until }
+                Asked::Run { writes: writes.collect(), now, until, begins: op == BEGIN }
             }
             BYE => Asked::Bye,
             other => Asked::Unknown(other),
@@ -158,10 +160,11 @@ mod tests {
             let (now, until) = (SimTime(at + (1 << 40)), SimTime(at + (1 << 41)));
             guest.set_u64(NOW, now.0);
             guest.set_u64(UNTIL, until.0);
-            ask(&guest, RUN, 1);
+            let begins = at == 2;
+            ask(&guest, if begins { BEGIN } else { RUN }, 1);
             assert!(page.wait().unwrap());
             let write = Write { now: SimTime(at), register: 0x58, value: 1 << at };
-            assert_eq!(page.asked(), Asked::Run { writes: vec![write], now, until });
+            assert_eq!(page.asked(), Asked::Run { writes: vec![write], now, until, begins });
             let ahead = (at == 1).then_some(SimTime(5));
             page.answer(&[7, 8], true, Some(SimTime(9)), ahead);
             assert_eq!([0, 4, LINE, AHEAD].map(|word| guest.get(word)), [7, 8, 1, u32::from(at == 1)]);

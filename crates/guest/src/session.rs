@@ -28,8 +28,8 @@ pub struct Booted {
     pub ended: Ended,
     /// Turns that the guest has given.
     pub turns: u64,
-    /// The result of its requests, as of any run.
-    pub ran: Ran,
+    /// The result of its job's requests, as of any run; `None` if it has ended before.
+    pub ran: Option<Ran>,
 }
 
 /// Why there is no result.
@@ -115,7 +115,12 @@ impl Session {
         self.controller.medium_mut().begin();
         let guest = Guest::start(boot)?;
         let name = self.outside.machine().profile.origin.clone();
-        self.controller.medium_mut().engine.record(|stack| Recorder::new(&name, observe, stack));
+        let mut observe = Some(observe);
+        let mut begins = |controller: &mut Controller<Simulated>, at: SimTime| {
+            if let Some(observe) = observe.take() {
+                controller.medium_mut().record(at, |stack| Recorder::new(&name, observe, stack));
+            }
+        };
         let (mut turns, mut interrupted) = (0, false);
         let mut watch = |at: SimTime, turn: u64, waits: bool| {
             if !waits {
@@ -131,14 +136,14 @@ impl Session {
             if interrupted { ControlFlow::Break(Left::Off) } else { ControlFlow::Continue(()) }
         };
         let controller = &mut self.controller;
-        let served = catch_unwind(AssertUnwindSafe(|| serve(guest, controller, &mut watch)));
+        let served = catch_unwind(AssertUnwindSafe(|| serve(guest, controller, &mut watch, &mut begins)));
         let ended = served.map_err(|panic| self.bug(&*panic))??;
         if interrupted {
             return Err(LabError::Interrupted.into());
         }
         let engine = &mut self.controller.medium_mut().engine;
-        let (recorder, stack) = engine.take_record().expect("it was begun above, and no power was cut");
-        let ran = self.outside.result("linux", recorder, stack)?;
+        let recorded = engine.take_record();
+        let ran = recorded.map(|(recorder, stack)| self.outside.result("linux", recorder, stack)).transpose()?;
         Ok(Booted { ended, turns, ran })
     }
 

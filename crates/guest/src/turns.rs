@@ -36,7 +36,7 @@ pub enum Left {
 /// own turn for long: then the last is true.
 pub type Watch<'a> = dyn FnMut(SimTime, u64, bool) -> ControlFlow<Left> + 'a;
 
-/// Serves a guest until it halts or is stopped.
+/// Serves a guest until it halts or is stopped. `begins` is called when its job begins, with the time.
 ///
 /// # Errors
 /// If it dies.
@@ -44,6 +44,7 @@ pub fn serve<M: Medium>(
     mut guest: Guest,
     controller: &mut Controller<M>,
     watch: &mut Watch,
+    begins: &mut dyn FnMut(&mut Controller<M>, SimTime),
 ) -> Result<Ended, GuestError> {
     let (mut at, mut turns) = (SimTime::START, 0);
     let mut ahead = false;
@@ -58,7 +59,7 @@ pub fn serve<M: Medium>(
             }
             continue;
         };
-        let Asked::Run { writes, now, until } = asked else {
+        let Asked::Run { writes, now, until, begins: job } = asked else {
             guest.end()?;
             return Ok(Ended::Halted { at });
         };
@@ -70,6 +71,9 @@ pub fn serve<M: Medium>(
         }
         at = at.max(now);
         controller.run(at, &mut guest.ram);
+        if job {
+            begins(controller, at);
+        }
         ahead = run_ahead(controller, &mut guest, &mut at, until);
         (turns, answered) = (turns + 1, false);
         if let ControlFlow::Break(left) = watch(at, turns, false) {

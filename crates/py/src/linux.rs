@@ -88,7 +88,7 @@ impl LinuxDevice {
     }
 
     /// Boots a guest in a folder, and serves it until it halts or is stopped. Gives what came of it as JSON, and the
-    /// log if one is kept. `stops`: turns and a time in ns, and whom to ask at each; see `Stops`.
+    /// log if one is kept; the result is null if its job has not begun. `stops`: turns and a time in ns, and whom to ask at each; see `Stops`.
     #[pyo3(signature = (
         kernel, folder, memory_mib, seed, costs, progress=None, *,
         stops=None, keep=None, log=None, timeline=None, series=None,
@@ -124,7 +124,7 @@ impl LinuxDevice {
             return Err(error);
         }
         let booted = booted?;
-        let Ran { result, requests, .. } = booted.ran;
+        let (result, requests) = booted.ran.map(|Ran { result, requests, .. }| (result, requests)).unzip();
         let (ended, at) = match booted.ended {
             Ended::Halted { at } => ("halted", at),
             Ended::Stopped { at } => ("stopped", at),
@@ -133,7 +133,7 @@ impl LinuxDevice {
             session.counters().named().into_iter().map(|(name, count)| (name.into(), count.into())).collect();
         let report = json!({ "result": result, "ended": ended, "at_ns": at.0, "turns": booted.turns,
             "controller": controller });
-        Ok((serde_json::to_string(&report).map_err(config_error)?, requests.map(LogPart)))
+        Ok((serde_json::to_string(&report).map_err(config_error)?, requests.flatten().map(LogPart)))
     }
 
     /// Cuts the power of the device at a time of the guest, which was stopped, and lets it recover.

@@ -253,6 +253,8 @@ def _gathered(told: Document, log: "_core.LogPart | None", folder: Path, job: Jo
     texts = {name: _text(folder / "out" / name) for name in TEXTS}
     if failure := texts["failure"]:
         raise _core.GuestError(f"the guest has given up: {failure.strip()}")
+    if told["result"] is None:
+        raise _core.GuestError("the guest has halted before its job")
     status = _text(folder / "out" / "status")
     counters = [line.split() for line in (_text(folder / "out" / "hpb_stats") or "").splitlines()]
     return GuestRun(

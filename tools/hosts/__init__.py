@@ -1,0 +1,28 @@
+"""Two hosts, one truth: the same work through Linux, and through the models of what it does."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(add_completion=False, help=__doc__)
+
+
+@app.command()
+def hosts(record: Annotated[Path | None, typer.Option(help="file for all numbers")] = None) -> None:
+    """Compares hpb-linux, the block layer, and the file systems under SQLite. Needs make linux; a quarter of an hour."""
+    import ufsim
+    from tools.hosts import block, hpb, sqlite
+    from tools.records import keep, origin
+
+    found = {
+        "hpb": [row for control in ("device", "host") for row in hpb.both(control)],
+        "splits": [block.split(rw, size) for rw in ("read", "write") for size in ("4k", "128k", "512k", "1m", "4m")],
+        "merges": [block.merged(case) for case in block.MERGES],
+        "orders": [block.ordered(case) for case in block.ORDERS],
+        "sqlite": sqlite.all_compared(),
+    }
+    for name, rows in found.items():
+        for row in rows:
+            print(name, row)
+    keep(record, {**origin(ufsim.__version__), "transactions": sqlite.TRANSACTIONS, **found})
