@@ -14,7 +14,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from tools.docs import calibration, cli, declared, demo, measured, notebook, results, tested
+from tools.docs import calibration, cli, declared, demo, hosts, measured, notebook, results, tested
 from tools.project import ROOT
 from ufsim_papers import pages as papers
 
@@ -52,6 +52,7 @@ PLAIN: dict[str, Callable[[], str]] = {
     "live": measured.live,
     "logcost": measured.log,
     "guestspeed": measured.guest,
+    "guestcuts": measured.cuts,
     "sweepspeed": measured.sweep,
     "speed": measured.speed,
     "explainedf7": measured.explained,
@@ -64,6 +65,7 @@ NAMED: dict[str, Callable[[str], str]] = {
     "scores": calibration.scores,
     "fitted": calibration.parameters,
     "residuals": calibration.residuals,
+    "twohosts": hosts.part,
     **papers.NAMED,
 }
 

@@ -3,6 +3,7 @@
 import re
 import tempfile
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,10 @@ EVENT = re.compile(
     r"(?P<flags>[A-Z]+) (?:\d+ \(.*?\) )?(?P<sector>\d+) \+ (?P<count>\d+)",
     re.MULTILINE,
 )
-FIO = "fio --clocksource=clock_gettime --name=j --bs=4k --ioengine=libaio --direct=1 --filename=/dev/sda --output=/dev/null"
+FIO = (
+    "fio --clocksource=clock_gettime --output=/dev/null --name=j --bs=4k --ioengine=libaio --direct=1 "
+    "--filename=/dev/sda"
+)
 
 
 def batches(size: int) -> str:
@@ -76,7 +80,8 @@ def by_kernel(case: Case) -> Seen:
         run = linux.run(job, "ufs", profile=PROFILE, scheduler=case.scheduler)
     if run.status:
         raise SystemExit(f"{case.name}: {run.stderr}")
-    lines, issued = [], []
+    lines: list[str] = []
+    issued: list[tuple[str, int, int]] = []
     for found in EVENT.finditer(run.stdout):
         flags, sector, count = found["flags"], int(found["sector"]), int(found["count"])
         if found["event"] == "rq_issue":
@@ -131,7 +136,7 @@ def ordered(case: Case) -> dict[str, Any]:
 
 def told(requests: list[tuple[str, int]]) -> dict[str, float]:
     """Of steps between requests: which share goes up, and which changes the direction."""
-    steps = list(zip(requests, requests[1:], strict=False))
+    steps = list(pairwise(requests))
     return {
         "up": sum(a[1] < b[1] for a, b in steps) / len(steps),
         "turns": sum(a[0] != b[0] for a, b in steps) / len(steps),

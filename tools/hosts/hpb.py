@@ -36,7 +36,7 @@ thinktime=100
 """
 #: The profile is for tests, so it has little SRAM; the driver's parameters are Linux's own.
 PROFILE = "tiny"
-SETTINGS = {
+SETTINGS: dict[str, str | int] = {
     "sram.segment_cache_kib": 4,
     "scheme.hpb-linux.activation_thld": 8,
     "scheme.hpb-linux.eviction_thld_enter": 256,
@@ -77,7 +77,7 @@ def counted(control: str, phase: float) -> tuple[dict[str, int], dict[str, int]]
     """What the driver has counted, and the model on the same requests."""
     settings = {**SETTINGS, "scheme.*.hpb_control": control}
     with tempfile.TemporaryDirectory() as name:
-        job, script, trace = (Path(name) / file for file in ("job.fio", "job.sh", "trace.txt"))
+        script, trace = Path(name) / "job.sh", Path(name) / "trace.txt"
         script.write_text(
             f"sleep {phase}\ncat > /tmp/job.fio <<'END'\n{JOB}END\n"
             "fio --clocksource=clock_gettime --output=/dev/null /tmp/job.fio\n"
@@ -86,7 +86,7 @@ def counted(control: str, phase: float) -> tuple[dict[str, int], dict[str, int]]
             linux.Job(script=script, fs="none", trace=True), "hpb-linux", profile=PROFILE, settings=settings
         )
         if run.status:
-            raise SystemExit(f"{job}: {run.stderr}")
+            raise SystemExit(f"hpb, {control}: {run.stderr}")
         trace.write_text(run.trace or "")
         model = ufsim.run(
             trace,

@@ -4,6 +4,7 @@ import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -75,9 +76,9 @@ def by_kernel(case: Case) -> dict[str, float]:
         if run.status or run.stderr:
             raise SystemExit(f"{case}: {run.stderr}")
         rows = pd.read_parquet(log)
-    times = [round(float(at) * 1e9) for at in MARKED.findall(run.trace or "")]
+    times = [round(float(at) * 1e9) - run.began_ns for at in MARKED.findall(run.trace or "")]
     own = rows[(rows.arrival_ns >= times[0]) & (rows.arrival_ns < times[-1])]
-    return {**latencies([b - a for a, b in zip(times, times[1:], strict=False)]), **asked(own)}
+    return {**latencies([b - a for a, b in pairwise(times)]), **asked(own)}
 
 
 def by_model(case: Case) -> dict[str, float]:
@@ -122,10 +123,6 @@ def compared(fs: str, mode: str, operation: str, scheme: str, seeds: Sequence[in
 
 def all_compared() -> list[dict[str, Any]]:
     """Every file system, journal and operation under one scheme, and inserts under others."""
-    rows = [
-        compared(fs, mode, operation, "ufs", SEEDS) for fs in FILE_SYSTEMS for mode in MODES for operation in WRITING
-    ]
-    rows += [
-        compared(fs, "truncate", "insert", scheme, SEEDS) for fs in FILE_SYSTEMS for scheme in ("hpb-linux", "ideal")
-    ]
-    return rows
+    asked = [(fs, mode, operation, "ufs") for fs in FILE_SYSTEMS for mode in MODES for operation in WRITING]
+    asked += [(fs, "truncate", "insert", scheme) for fs in FILE_SYSTEMS for scheme in ("hpb-linux", "ideal")]
+    return [compared(*one, SEEDS) for one in asked]

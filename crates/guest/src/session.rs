@@ -28,6 +28,8 @@ pub struct Booted {
     pub ended: Ended,
     /// Turns that the guest has given.
     pub turns: u64,
+    /// When its job has begun, on its clock: times of logs count from there.
+    pub began: Option<SimTime>,
     /// The result of its job's requests, as of any run; `None` if it has ended before.
     pub ran: Option<Ran>,
 }
@@ -115,9 +117,10 @@ impl Session {
         self.controller.medium_mut().begin();
         let guest = Guest::start(boot)?;
         let name = self.outside.machine().profile.origin.clone();
-        let mut observe = Some(observe);
+        let (mut observe, mut began) = (Some(observe), None);
         let mut begins = |controller: &mut Controller<Simulated>, at: SimTime| {
             if let Some(observe) = observe.take() {
+                began = Some(at);
                 controller.medium_mut().record(at, |stack| Recorder::new(&name, observe, stack));
             }
         };
@@ -144,7 +147,7 @@ impl Session {
         let engine = &mut self.controller.medium_mut().engine;
         let recorded = engine.take_record();
         let ran = recorded.map(|(recorder, stack)| self.outside.result("linux", recorder, stack)).transpose()?;
-        Ok(Booted { ended, turns, ran })
+        Ok(Booted { ended, turns, began, ran })
     }
 
     /// Cuts the power of the device at a time of the guest, which is gone, and lets the device recover.

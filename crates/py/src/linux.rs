@@ -132,6 +132,7 @@ impl LinuxDevice {
         let controller: serde_json::Map<_, _> =
             session.counters().named().into_iter().map(|(name, count)| (name.into(), count.into())).collect();
         let report = json!({ "result": result, "ended": ended, "at_ns": at.0, "turns": booted.turns,
+            "began_ns": booted.began.map(|at| at.0),
             "controller": controller });
         Ok((serde_json::to_string(&report).map_err(config_error)?, requests.flatten().map(LogPart)))
     }

@@ -146,6 +146,8 @@ class GuestRun:
     ended: str
     at_ns: int
     turns: int
+    #: When the job has begun, on the guest's clock. Times of logs, timelines and series count from there.
+    began_ns: int
     #: What processors have cost.
     cpu_cost: CpuCost
     #: What the controller has counted.
@@ -160,6 +162,7 @@ class GuestRun:
             "job": {"stdout": self.stdout, "stderr": self.stderr, "status": self.status},
             "guest": {
                 "ended": self.ended,
+                "began_ns": self.began_ns,
                 "at_ns": self.at_ns,
                 "turns": self.turns,
                 "cpu_cost": self.cpu_cost._asdict(),
@@ -269,6 +272,7 @@ def _gathered(told: Document, log: "_core.LogPart | None", folder: Path, job: Jo
         ended=told["ended"],
         at_ns=told["at_ns"],
         turns=told["turns"],
+        began_ns=told["began_ns"],
         cpu_cost=job.cpu_cost,
         controller=told["controller"],
         digests=manifest()["digests"],

@@ -1,0 +1,70 @@
+"""Linux and the models of what it does, side by side, as docs/explanation/two-hosts.md shows them."""
+
+from collections.abc import Callable
+from statistics import mean
+from typing import Any
+
+from tools.docs.measured import DATA, of_version
+from tools.records import kept
+from ufsim_papers.markdown import code, table
+
+Row = dict[str, Any]
+
+
+def hpb(rows: list[Row]) -> str:
+    """Counters of `ufshpb`: the same number, or the range over the phases."""
+    cells = [
+        [one["control"], code(one["counter"]), *(span(one[host], "{:,.0f}") for host in ("kernel", "model"))]
+        for one in rows
+    ]
+    return table(("who decides", "counter", "driver>", "model>"), cells)
+
+
+def counted(rows: list[Row]) -> str:
+    """Requests or commands that come out."""
+    cells = [[one["case"], *(f"{one[key]:,}" for key in ("queued", "kernel", "model") if key in one)] for one in rows]
+    queued = ["bios>"] if "queued" in rows[0] else []
+    return table(("job", *queued, "Linux>", "model>"), cells)
+
+
+def orders(rows: list[Row]) -> str:
+    """What mq-deadline makes of the order."""
+    cells = [
+        [one["case"], who, f"{one[key]['up']:.1%}", f"{one[key]['turns']:.1%}"]
+        for one in rows
+        for who, key in (("as they arrive", "arrived"), ("Linux", "kernel"), ("model", "model"))
+    ]
+    return table(("job", "order", "to a higher address>", "to the other direction>"), cells)
+
+
+def sqlite(rows: list[Row]) -> str:
+    """What a transaction takes and asks for: Linux / model."""
+    cells = []
+    for one in rows:
+        pairs = [one[host] for host in ("kernel", "model")]
+        asked = [" / ".join(f"{mean(run[key] for run in runs):.2f}" for runs in pairs) for key in ("writes", "fua", "flushes")]
+        times = [span([run["mean_us"] / 1e3 for run in runs], "{:.3f}") for runs in pairs]
+        cells.append([one["fs"], one["mode"], one["operation"], one["scheme"], *asked, *times])
+    heads = ("file system", "journal", "operation", "scheme", "writes>", "FUA>", "flushes>", "Linux ms>", "model ms>")
+    return table(heads, cells)
+
+
+def span(values: list[float], form: str) -> str:
+    """A number, or the least and the largest."""
+    texts = dict.fromkeys((form.format(min(values)), form.format(max(values))))
+    return " to ".join(texts)
+
+
+PARTS: dict[str, Callable[[list[Row]], str]] = {
+    "hpb": hpb,
+    "splits": counted,
+    "merges": counted,
+    "orders": orders,
+    "sqlite": sqlite,
+}
+
+
+def part(name: str) -> str:
+    """A table of the page."""
+    record = kept(DATA / "two-hosts.json")
+    return PARTS[name](record[name]) + (f"\n{of_version(record).capitalize()}.\n" if name == "sqlite" else "")
