@@ -192,9 +192,9 @@ class LinuxDevice:
         These are turns, in order, and then a time in ns; the function gets turn and time, and says whether this process
         goes on with the guest.
 
-        Gives `result` (as of `simulate`), `ended`, `at_ns`, `began_ns`, `turns` and `controller` (its counters) as JSON,
-        and the log if one is kept. `costs` are those of a system call, an access to a register and a page that is copied, in
-        ns. Raises `GuestError` if the guest dies; otherwise as `simulate_observed`.
+        Gives `result` (as of `simulate`), `ended`, `at_ns`, `began_ns`, `turns` and `controller` (its counters) as
+        JSON, and the log if one is kept. `costs` are those of a system call, an access to a register and a page that is
+        copied, in ns. Raises `GuestError` if the guest dies; otherwise as `simulate_observed`.
         """
 
     def power_cut(self, at_ns: int) -> None:

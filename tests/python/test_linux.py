@@ -34,7 +34,7 @@ done
 """
 
 #: Sessions whose power is cut, and what must be found then.
-CUT = Path(__file__).parents[2] / "examples/power-cuts"
+CUT = Path(__file__).parents[2] / "linux/sessions"
 WRITER, SQLITE = ((CUT / f"{name}.sh").read_text() for name in ("writer", "sqlite"))
 FIO = "fio --clocksource=clock_gettime --name=r --rw=randrw --bs=4k --size=8m --fsync=8 --ioengine=libaio --iodepth=8"
 LONG = os.environ.get("UFSIM_LINUX") == "long"

@@ -10,7 +10,7 @@ from ufsim.linux.cuts import Cutting
 from ufsim.progress import CountDisplay
 from ufsim.spec import Spec
 
-SESSIONS = Path("examples/power-cuts")
+SESSIONS = Path("linux/sessions")
 SCHEMES = ("ufs", "hpb-linux", "dftl", "msftl", "ideal")
 FILE_SYSTEMS = ("f2fs", "ext4")
 NAMES = ("sqlite", "writer")

@@ -42,7 +42,10 @@ def sqlite(rows: list[Row]) -> str:
     cells = []
     for one in rows:
         pairs = [one[host] for host in ("kernel", "model")]
-        asked = [" / ".join(f"{mean(run[key] for run in runs):.2f}" for runs in pairs) for key in ("writes", "fua", "flushes")]
+        asked = [
+            " / ".join(f"{mean(run[key] for run in runs):.2f}" for runs in pairs)
+            for key in ("writes", "fua", "flushes")
+        ]
         times = [span([run["mean_us"] / 1e3 for run in runs], "{:.3f}") for runs in pairs]
         cells.append([one["fs"], one["mode"], one["operation"], one["scheme"], *asked, *times])
     heads = ("file system", "journal", "operation", "scheme", "writes>", "FUA>", "flushes>", "Linux ms>", "model ms>")

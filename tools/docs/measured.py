@@ -110,7 +110,9 @@ def cuts() -> str:
     """Every power cut along sessions of Linux."""
     record = kept(DATA / "guest-cuts.json")
     sessions = record["sessions"]
-    rows = [[code(one["scheme"]), one["fs"], one["session"], f"{one['cuts']:,}", str(len(one["lost"]))] for one in sessions]
+    rows = [
+        [code(one["scheme"]), one["fs"], one["session"], f"{one['cuts']:,}", str(len(one["lost"]))] for one in sessions
+    ]
     total, lost = sum(one["cuts"] for one in sessions), sum(len(one["lost"]) for one in sessions)
     said = f"Every cut along these sessions: {total:,}, of which {lost} lost anything; {of_version(record)}.\n"
     return "\n".join([table(("scheme", "file system", "job", "cuts>", "lost>"), rows), said])

@@ -24,8 +24,8 @@ pub struct LinuxDevice {
 }
 
 /// Where a guest may be stopped: after these turns in order, or else at the first turn at or after a time. The caller's
-/// function gets turn and time in ns, and says whether this process goes on with the guest; if not, it is a copy, and the
-/// other process does. After the last place the guest's power is taken away.
+/// function gets turn and time in ns, and says whether this process goes on with the guest; if not, it is a copy, and
+/// the other process does. After the last place the guest's power is taken away.
 struct Stops {
     turns: VecDeque<u64>,
     at_ns: Option<u64>,
@@ -88,7 +88,8 @@ impl LinuxDevice {
     }
 
     /// Boots a guest in a folder, and serves it until it halts or is stopped. Gives what came of it as JSON, and the
-    /// log if one is kept; the result is null if its job has not begun. `stops`: turns and a time in ns, and whom to ask at each; see `Stops`.
+    /// log if one is kept; the result is null if its job has not begun. `stops`: turns and a time in ns, and whom to
+    /// ask at each; see `Stops`.
     #[pyo3(signature = (
         kernel, folder, memory_mib, seed, costs, progress=None, *,
         stops=None, keep=None, log=None, timeline=None, series=None,

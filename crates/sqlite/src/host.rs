@@ -87,8 +87,8 @@ impl Host {
             None if makes => self.volume.create(name).map_err(code_or(ffi::SQLITE_CANTOPEN))?,
             None => return Err(Code(ffi::SQLITE_CANTOPEN)),
         };
-        // As SQLite's own VFS for Unix: the first sync of a journal also syncs the directory, whether the file is new or
-        // not. With journal_mode=truncate a journal is opened for each transaction.
+        // As SQLite's own VFS for Unix: the first sync of a journal also syncs the directory, whether the file is new
+        // or not. With journal_mode=truncate a journal is opened for each transaction.
         let journals = ffi::SQLITE_OPEN_MAIN_JOURNAL | ffi::SQLITE_OPEN_SUPER_JOURNAL | ffi::SQLITE_OPEN_WAL;
         Ok(Open::File { ino, sync_directory: makes && flags & journals != 0 })
     }

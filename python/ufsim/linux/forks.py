@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ufsim import _core
+from ufsim import _core, outputs
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Forks:
             self._tell({"error": f"{type(error).__name__}: {error}"})
 
     def _tell(self, told: dict[str, Any]) -> None:
-        (self.folder / str(os.getpid())).write_text(json.dumps(told))
+        outputs.write([(self.folder / str(os.getpid()), outputs.text(json.dumps(told)))])
         # Nothing of this process is cleaned up: that is the other one's.
         os._exit(0)
 

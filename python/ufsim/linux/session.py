@@ -63,6 +63,9 @@ class CpuCost(NamedTuple):
         return cls(told["write_submit_ns"], told["write_complete_ns"] // 5, told["write_submit_page_ns"])
 
 
+FREE = CpuCost()
+
+
 @dataclass(frozen=True)
 class Job:
     """What a guest does."""
@@ -75,7 +78,7 @@ class Job:
     fs: str = "f2fs"
     memory_mib: int = 512
     #: What processors cost; nothing without.
-    cpu_cost: CpuCost = CpuCost()
+    cpu_cost: CpuCost = FREE
     #: Folders of this machine that are in /host of the guest, only for reading.
     folders: Sequence[Path] = ()
     #: The guest keeps its block and UFS events.

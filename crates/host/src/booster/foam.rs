@@ -80,8 +80,12 @@ pub(crate) struct Partitions {
 }
 
 impl Policy for Partitions {
-    const QUIRKS: Quirks =
-        Quirks { notes_writes_during_fetch: true, drops_failed_fetch: true, takes_single_entries: true, fetches_all_at_once: false };
+    const QUIRKS: Quirks = Quirks {
+        notes_writes_during_fetch: true,
+        drops_failed_fetch: true,
+        takes_single_entries: true,
+        fetches_all_at_once: false,
+    };
 
     type Counters = FoamCounters;
 

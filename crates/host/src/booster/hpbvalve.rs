@@ -73,8 +73,12 @@ fn is_prefetch(urgency: Urgency) -> bool {
 }
 
 impl Policy for Valve {
-    const QUIRKS: Quirks =
-        Quirks { notes_writes_during_fetch: true, drops_failed_fetch: true, takes_single_entries: true, fetches_all_at_once: false };
+    const QUIRKS: Quirks = Quirks {
+        notes_writes_during_fetch: true,
+        drops_failed_fetch: true,
+        takes_single_entries: true,
+        fetches_all_at_once: false,
+    };
 
     type Counters = AppCounters;
 
