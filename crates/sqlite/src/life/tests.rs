@@ -98,8 +98,8 @@ fn flushes(kind: Kind, mode: JournalMode, synchronous: Synchronous, operation: O
 ///
 /// SQLite opens a rollback journal for each transaction, and its first sync also syncs the directory. On ext4 the
 /// commit for the journal file has already written the name, so nothing is left to do, but a journal that PERSISTs does
-/// not change its length, and needs no commit: then there is a flush. On F2FS the directory sync is a checkpoint, with a
-/// flush. All of them are Linux's (docs/explanation/two-hosts.md).
+/// not change its length, and needs no commit: then there is a flush. On F2FS the directory sync is a checkpoint, with
+/// a flush. All of them are Linux's (docs/explanation/two-hosts.md).
 #[test]
 fn flushes_per_transaction_follow_from_journal_mode_and_level() {
     use JournalMode::{Delete, Persist, Truncate, Wal};
