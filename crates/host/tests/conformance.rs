@@ -33,7 +33,8 @@ fn schedulers(knowledge: CacheKnowledge) -> SchedulerParams {
 
 fn boosters() -> BoosterParams {
     let mut all = BoosterParams::default();
-    for (key, value) in [("reorder_entries", 512), ("max_defer_us", 20), ("activation_thld", 1)] {
+    let short = ("timeout_polling_interval_ms", 1);
+    for (key, value) in [("reorder_entries", 512), ("max_defer_us", 20), ("activation_thld", 1), short] {
         all.set("*", key, value).expect("it is allowed");
     }
     all.set("hpb", "eager", true).expect("it is allowed");
@@ -85,6 +86,7 @@ fn every_request_completes_exactly_once_within_the_tags() {
             submit_any(&mut world);
             world.step();
             world.step();
+            world.now = world.now + Nanos(50_000);
         }
         world.drain();
         let stats = world.driver.stats();
@@ -107,7 +109,7 @@ fn stuck_user_commands_do_not_starve_internal_ones() {
             world.submit(RequestOp::Write { fua: false }, i % 8 * 1024, 1);
         }
         // The device answers only metadata commands.
-        for _ in 0..100 {
+        for _ in 0..200 {
             while world.deliver() {}
             world.now = world.now + Nanos(10_000);
             world.pump();

@@ -25,11 +25,14 @@ struct Host {
     now: SimTime,
     /// Segments that the device was asked to write, those without data left out.
     written: Vec<SegmentId>,
+    /// After a read so much time passes: Linux fetches at its next look, one group at a time.
+    pause: Nanos,
 }
 
 impl Host {
     fn new(config: HostConfig) -> Host {
-        Host { driver: Driver::new(config, INFO), now: SimTime::START, written: Vec::new() }
+        let pause = if config.booster == BoosterKind::HpbLinux { Nanos::from_millis(200) } else { Nanos(0) };
+        Host { driver: Driver::new(config, INFO), now: SimTime::START, written: Vec::new(), pause }
     }
 
     /// Sends what the driver wants to send, and answers each command at once.
@@ -66,6 +69,7 @@ impl Host {
         for segment in segments {
             self.request(RequestOp::Read, segment);
             self.answer_all();
+            self.wait(self.now + self.pause);
         }
     }
 

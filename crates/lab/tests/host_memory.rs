@@ -14,7 +14,9 @@ fn run(spec: &Spec) -> Result<RunResult, LabError> {
 fn reads(scheme: &str, memory: impl Into<Value>) -> RunResult {
     let mut spec = Spec::new(scheme, "rw=randread bs=4k size=1g io_size=96m iodepth=8");
     spec.host_memory_mib = Some(memory.into());
-    spec.set.insert("scheme.*.activation_thld".into(), 1.into());
+    for (key, value) in [("activation_thld", 1), ("timeout_polling_interval_ms", 1), ("inflight_map_req", 32)] {
+        spec.set.insert(format!("scheme.*.{key}"), value.into());
+    }
     if !matches!(scheme, "foam" | "hpb-linux") {
         spec.set.clear();
     }

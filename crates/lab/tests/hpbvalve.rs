@@ -24,6 +24,12 @@ fn spec(scheme: &str) -> Spec {
     let mut spec = Spec::new(scheme, "generated");
     (spec.profile, spec.precondition) = ("hpbvalve".into(), "none".into());
     spec.set.insert("device.capacity_mib".into(), 8192.into());
+    if scheme == "hpb-linux" {
+        // By itself it fetches a subregion every 200 ms.
+        for (key, value) in [("timeout_polling_interval_ms", 1), ("inflight_map_req", 32)] {
+            spec.set.insert(format!("scheme.hpb-linux.{key}"), value.into());
+        }
+    }
     spec
 }
 
