@@ -33,8 +33,10 @@ fn schedulers(knowledge: CacheKnowledge) -> SchedulerParams {
 
 fn boosters() -> BoosterParams {
     let mut all = BoosterParams::default();
-    let short = ("timeout_polling_interval_ms", 1);
-    for (key, value) in [("reorder_entries", 512), ("max_defer_us", 20), ("activation_thld", 1), short] {
+    let often = [("timeout_polling_interval_ms", 1), ("eviction_thld_enter", 2), ("eviction_thld_exit", 1)];
+    for (key, value) in
+        [("reorder_entries", 512), ("max_defer_us", 20), ("activation_thld", 1)].into_iter().chain(often)
+    {
         all.set("*", key, value).expect("it is allowed");
     }
     all.set("hpb", "eager", true).expect("it is allowed");
