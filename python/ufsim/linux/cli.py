@@ -117,7 +117,7 @@ def linux(
         folders=tuple(folder or ()),
         trace=guest_trace is not None,
     )
-    if wish:
+    if wish.asked():
         cut_sessions(job, names, options, wish, as_json=as_json)
         return
     observed = Observed(log or False, timeline, timeline_window, series, step)

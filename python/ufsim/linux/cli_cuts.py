@@ -33,8 +33,8 @@ class Wish:
     record: Path | None
     jobs: int | None
 
-    def __bool__(self) -> bool:
-        """Whether there are any; raises `UsageError` for what does not go together."""
+    def asked(self) -> bool:
+        """Whether there are any. Raises `UsageError` for what does not go together."""
         given = sum([self.cuts is not None, self.cut_at is not None, self.every_cut])
         if given > 1:
             raise UsageError("--cuts, --cut-at and --every-cut exclude each other")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -56,14 +57,25 @@ class Forks:
 
     def wait(self) -> None:
         """Waits until one of the copies has ended, and hands its answer on. Raises `SimulationBug` if it has none."""
-        child, status = os.wait()
-        del self.places[child]
+        child, status = self._ended()
         path = self.folder / str(child)
         told = json.loads(path.read_text()) if path.exists() else {"error": f"a copy has ended with status {status}"}
         if "error" in told:
             raise _core.SimulationBug(told["error"])
         path.unlink()
         self.answered(told["answer"])
+
+    def _ended(self) -> tuple[int, int]:
+        """Waits for one of the copies, and for no other child of this process."""
+        watched = {os.pidfd_open(child): child for child in self.places}
+        try:
+            ended, *_ = select.select(list(watched), [], [])[0]
+        finally:
+            for descriptor in watched:
+                os.close(descriptor)
+        child = watched[ended]
+        del self.places[child]
+        return os.waitpid(child, 0)
 
 
 @contextmanager
@@ -78,5 +90,5 @@ def forks(most: int, answered: Callable[[Any], None]) -> Iterator[Forks]:
         except BaseException as error:
             copies.fail(error)
             while copies.places:
-                del copies.places[os.wait()[0]]
+                copies._ended()
             raise
