@@ -1,7 +1,6 @@
 """Linux and the models of what it does, side by side, as docs/explanation/two-hosts.md shows them."""
 
 from collections.abc import Callable
-from statistics import mean
 from typing import Any
 
 from tools.docs.measured import DATA, of_version
@@ -9,6 +8,7 @@ from tools.records import kept
 from ufsim_papers.markdown import code, table
 
 Row = dict[str, Any]
+TIMES = ("mean_us", "p99_us")
 
 
 def hpb(rows: list[Row]) -> str:
@@ -41,14 +41,12 @@ def sqlite(rows: list[Row]) -> str:
     """What a transaction takes and asks for: Linux / model."""
     cells = []
     for one in rows:
-        pairs = [one[host] for host in ("kernel", "model")]
-        asked = [
-            " / ".join(f"{mean(run[key] for run in runs):.2f}" for runs in pairs)
-            for key in ("writes", "fua", "flushes")
-        ]
-        times = [span([run["mean_us"] / 1e3 for run in runs], "{:.3f}") for runs in pairs]
-        cells.append([one["fs"], one["mode"], one["operation"], one["scheme"], *asked, *times])
-    heads = ("file system", "journal", "operation", "scheme", "writes>", "FUA>", "flushes>", "Linux ms>", "model ms>")
+        hosts = [one[host] for host in ("kernel", "model")]
+        asked = [" / ".join(f"{host[key]:.2f}" for host in hosts) for key in ("writes", "fua", "flushes")]
+        means, tails = ([span([us / 1e3 for us in host[key]], "{:.2f}") for host in hosts] for key in TIMES)
+        cells.append([one["fs"], one["mode"], one["operation"], one["scheme"], *asked, *means, *tails])
+    times = ("Linux mean ms>", "model mean ms>", "Linux p99 ms>", "model p99 ms>")
+    heads = ("file system", "journal", "operation", "scheme", "writes>", "FUA>", "flushes>", *times)
     return table(heads, cells)
 
 

@@ -118,7 +118,17 @@ def compared(fs: str, mode: str, operation: str, scheme: str, seeds: Sequence[in
     """Both, for each seed."""
     cases = [Case(fs, mode, operation, scheme=scheme, seed=seed) for seed in seeds]
     found = {"kernel": [by_kernel(case) for case in cases], "model": [by_model(case) for case in cases]}
-    return {"fs": fs, "mode": mode, "operation": operation, "scheme": scheme, **found}
+    told = {host: together(runs) for host, runs in found.items()}
+    return {"fs": fs, "mode": mode, "operation": operation, "scheme": scheme, **told}
+
+
+def together(runs: Sequence[dict[str, float]]) -> dict[str, Any]:
+    """Of runs with several seeds: the least and the largest of times, and means of counts."""
+    return {
+        key: [min(values), max(values)] if key.endswith("_us") else round(mean(values), 3)
+        for key in runs[0]
+        for values in [[run[key] for run in runs]]
+    }
 
 
 def all_compared() -> list[dict[str, Any]]:

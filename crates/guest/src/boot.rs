@@ -22,7 +22,7 @@ use crate::ram::Ram;
 /// First bytes of the guest's greeting.
 const MAGIC: u32 = 0x7366_6375;
 /// Version of the protocol.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Bytes of the greeting: magic, version, first byte and size of the memory.
 const HELLO_BYTES: usize = 24;
 /// What the guest's clock says at the beginning: 2020-01-01.
