@@ -16,6 +16,7 @@ from tools.hosts import hpb, sqlite
 from ufsim import linux
 from ufsim.cli import execute
 from ufsim.linux import cpio, cuts
+from ufsim.linux.cli import starved
 from ufsim.linux.place import newest
 from ufsim.observe import Observed
 from ufsim.spec import Spec
@@ -206,6 +207,12 @@ def test_processors_can_cost_time(tmp_path, cost, least):
     )
     assert dear.to_json()["guest"]["cpu_cost"] == cost._asdict()
     assert dear.at_ns - free.at_ns > least
+
+
+def test_a_driver_that_starves_is_told():
+    assert starved({"rcmd_active_cnt": 3, "map_req_cnt": 0})
+    assert not starved({"rcmd_active_cnt": 3, "map_req_cnt": 1})
+    assert not starved({})
 
 
 def test_a_guest_that_dies_is_told_with_the_end_of_its_console(tmp_path, monkeypatch):

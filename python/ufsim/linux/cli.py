@@ -141,6 +141,11 @@ def linux(
         raise typer.Exit(failed[0])
 
 
+def starved(hpb_stats: dict[str, int]) -> bool:
+    """True if the kernel's HPB driver had subregions to fetch, and never came to it."""
+    return hpb_stats.get("rcmd_active_cnt", 0) > 0 and hpb_stats["map_req_cnt"] == 0
+
+
 def tell(runs: list[GuestRun], *, as_json: bool) -> None:
     """Prints what the job has said, then what the device did."""
     if as_json:
@@ -154,4 +159,6 @@ def tell(runs: list[GuestRun], *, as_json: bool) -> None:
         print(one.stderr, end="", file=sys.stderr)
         if one.status:
             say(f"the job has ended with status {one.status}")
+        if starved(one.hpb_stats):
+            say("note: ufshpb has fetched nothing of what it wanted: with free processors it starves (--cpu-cost)")
     comparison_tables.print_comparison(Screen(), Comparison(runs[0].result.workload, [one.result for one in runs]))
