@@ -11,15 +11,23 @@ from ufsim.progress import CountDisplay
 from ufsim.spec import Spec
 
 SESSIONS = Path("linux/sessions")
-SCHEMES = ("ufs", "hpb-linux", "dftl", "msftl", "ideal")
-FILE_SYSTEMS = ("f2fs", "ext4")
+#: Schemes and file systems.
+DEVICES = (
+    ("ufs", "f2fs"),
+    ("ufs", "ext4"),
+    ("hpb-linux", "f2fs"),
+    ("hpb-linux", "ext4"),
+    ("dftl", "f2fs"),
+    ("dftl", "ext4"),
+    ("msftl", "f2fs"),
+)
 NAMES = ("sqlite", "writer")
 MEMORY_MIB = 256
 
 
 def measure_cuts(jobs: int, kept: Path, record: Path | None) -> None:
     """Cuts at every turn, `jobs` at a time. What stands in `kept` is not repeated."""
-    rows = [of_session(scheme, fs, name, jobs, kept) for scheme in SCHEMES for fs in FILE_SYSTEMS for name in NAMES]
+    rows = [of_session(scheme, fs, name, jobs, kept) for scheme, fs in DEVICES for name in NAMES]
     keep(record, {**origin(ufsim.__version__), "profile": "tiny", "sessions": rows})
 
 
