@@ -80,6 +80,64 @@ unsigned long long ufsim_next_event(void)
     ),
     ("arch/um/kernel/skas/uaccess.c", r"(?m)^\treturn buffer_op\(.*copy_chunk_from_user", "\tufsim_copy(n);\n\\g<0>"),
     ("arch/um/kernel/skas/uaccess.c", r"(?m)^\treturn buffer_op\(.*copy_chunk_to_user", "\tufsim_copy(n);\n\\g<0>"),
+    # Programs read the time in a page that the kernel has filled for them.
+    (
+        "arch/x86/um/vdso/um_vdso.c",
+        r"#include <asm/unistd.h>\n",
+        '\\g<0>#include "../../../um/drivers/ufsim_clock.h"\n',
+    ),
+    (
+        "arch/x86/um/vdso/um_vdso.c",
+        r"(?m)^\tasm\(\"syscall\"\n\t\t: \"=a\" \(ret\)\n\t\t: \"0\" \(__NR_clock_gettime\)",
+        "\tif (ufsim_read_clock(clock, (void *)&ts->tv_sec, (void *)&ts->tv_nsec))\n\t\treturn 0;\n\\g<0>",
+    ),
+    (
+        "arch/x86/um/vdso/vma.c",
+        r"(?m)^int arch_setup_additional_pages\(",
+        "int ufsim_map_clock(struct mm_struct *mm, unsigned long at);\n\\g<0>",
+    ),
+    (
+        "arch/x86/um/vdso/vma.c",
+        r"(?m)^\t\tvdsop\);\n",
+        "\\g<0>\tif (!err)\n\t\terr = ufsim_map_clock(mm, um_vdso_addr - PAGE_SIZE);\n",
+    ),
+    (
+        "arch/um/os-Linux/skas/process.c",
+        r"(?m)^void userspace\(",
+        "void ufsim_enter_program(void);\nvoid ufsim_leave_program(void);\n\\g<0>",
+    ),
+    (
+        "arch/um/os-Linux/skas/process.c",
+        r"(?m)^\t\tif \(ptrace\(op, pid, 0, 0\)\)",
+        "\t\tufsim_enter_program();\n\\g<0>",
+    ),
+    (
+        "arch/um/os-Linux/skas/process.c",
+        r"(?m)^\t\tUPT_SYSCALL_NR\(regs\) = -1; /\* Assume",
+        "\t\tufsim_leave_program();\n\\g<0>",
+    ),
+    # Floating point registers that a program has already need not be set: the host is slow to do that.
+    (
+        "arch/um/os-Linux/skas/process.c",
+        r"(?m)^void wait_stub_done\(int pid\)\n\{\n.*\n",
+        """\
+void ufsim_registers_are(int pid, const unsigned long *fp);
+int ufsim_registers_differ(int pid, const unsigned long *fp);
+
+\\g<0>
+	ufsim_registers_are(-1, NULL);
+""",
+    ),
+    (
+        "arch/um/os-Linux/skas/process.c",
+        r"(?m)^\t\tif \((put_fp_registers\(pid, regs->fp\))\)",
+        r"\t\tif (ufsim_registers_differ(pid, regs->fp) && \1)",
+    ),
+    (
+        "arch/um/os-Linux/skas/process.c",
+        r"(?m)^\t\tufsim_leave_program\(\);\n",
+        "\t\tufsim_registers_are(pid, regs->fp);\n\\g<0>",
+    ),
     (
         "arch/um/drivers/Makefile",
         r"(?m)^obj-\$\(CONFIG_SSL\)",

@@ -15,6 +15,7 @@
 #include <linux/irqdomain.h>
 #include <linux/kernel.h>
 #include <linux/logic_iomem.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/platform_device.h>
 #include <linux/time-internal.h>
@@ -26,6 +27,7 @@
 #include <mem.h>
 
 #include "ufsim.h"
+#include "ufsim_clock.h"
 
 #define NEVER		(~0ULL)
 /* If an interrupt is pending that nobody takes, the line is looked at again after so many ns. */
@@ -37,6 +39,9 @@ unsigned long long ufsim_next_event(void);
 void ufsim_before_time(void);
 void ufsim_syscall(void);
 void ufsim_copy(unsigned long bytes);
+int ufsim_map_clock(struct mm_struct *mm, unsigned long at);
+void ufsim_enter_program(void);
+void ufsim_leave_program(void);
 
 /* Costs in ns of a system call, an access to a register, a page that is copied; processors are free without them. */
 static unsigned int syscall_ns, access_ns, page_ns;
@@ -52,6 +57,9 @@ static bool in_turn;
 static bool rung;
 /* Accesses to registers, and copies, that have not been paid for. */
 static unsigned long debt;
+/* The clock that programs read, and its page, once there is a program. */
+static struct ufsim_clock *clock;
+static struct page *clock_pages[2];
 
 static void exchange(enum ufsim_op op, unsigned long long until)
 {
@@ -142,6 +150,45 @@ void ufsim_syscall(void)
 void ufsim_copy(unsigned long bytes)
 {
 	debt += page_ns * bytes / PAGE_SIZE;
+}
+
+/* Called with the map of a new program: all of them share the page, and write to it. */
+int ufsim_map_clock(struct mm_struct *mm, unsigned long at)
+{
+	if (!clock) {
+		clock_pages[0] = alloc_page(GFP_KERNEL | __GFP_ZERO);
+		if (!clock_pages[0])
+			return -ENOMEM;
+		clock = page_address(clock_pages[0]);
+	}
+	return install_special_mapping(mm, at, PAGE_SIZE, VM_READ | VM_WRITE | VM_SHARED | VM_MAYREAD | VM_MAYWRITE |
+				       VM_MAYSHARE, clock_pages);
+}
+
+/* Called before a program gets the processor. */
+void ufsim_enter_program(void)
+{
+	unsigned long flags;
+
+	if (!clock || !page)
+		return;
+	/* So the kernel's own reading costs nothing. */
+	local_irq_save(flags);
+	clock->now[0] = ktime_get_real_ns();
+	clock->now[1] = ktime_get_ns();
+	local_irq_restore(flags);
+	clock->readings = 0;
+	clock->most = UFSIM_READINGS;
+}
+
+/* Called when a program has lost the processor. */
+void ufsim_leave_program(void)
+{
+	if (!clock)
+		return;
+	debt += clock->readings * UFSIM_READING;
+	clock->readings = 0;
+	pay();
 }
 
 /* /sys/module/ufsim/parameters/begin: whoever writes it begins the job. */

@@ -2,6 +2,7 @@
 /*
  * The side of the host: descriptors that the launcher has passed on, turns by futex, and random numbers from a seed.
  */
+#include <elf.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -9,11 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <sysdep/ptrace_user.h>
 
 #include "ufsim.h"
 
@@ -76,6 +81,38 @@ int ufsim_wait(unsigned int *word, unsigned int old)
 		}
 	}
 	return 0;
+}
+
+/* Floating point registers, as they were when a program lost the processor; its process, -1 if they are not known. */
+static unsigned long registers[FP_SIZE];
+static int registers_of = -1;
+/* Bytes that this processor has of them. */
+static size_t registers_length;
+
+void ufsim_registers_are(int pid, const unsigned long *fp)
+{
+	registers_of = pid;
+	if (!fp)
+		return;
+	if (!registers_length) {
+		struct iovec all = { registers, sizeof(registers) };
+
+		registers_length = ptrace(PTRACE_GETREGSET, pid, NT_X86_XSTATE, &all) ? sizeof(registers) : all.iov_len;
+	}
+	memcpy(registers, fp, registers_length);
+}
+
+/* In words: the kernel's memcmp goes byte by byte, which takes longer than to set them. */
+int ufsim_registers_differ(int pid, const unsigned long *fp)
+{
+	unsigned long differ = 0;
+	size_t word;
+
+	if (pid != registers_of)
+		return 1;
+	for (word = 0; word < registers_length / sizeof(registers[0]); word++)
+		differ |= registers[word] ^ fp[word];
+	return differ != 0;
 }
 
 /*

@@ -39,7 +39,7 @@ CUT = Path(__file__).parents[2] / "linux/sessions"
 WRITER, SQLITE = ((CUT / f"{name}.sh").read_text() for name in ("writer", "sqlite"))
 FIO = "fio --clocksource=clock_gettime --name=r --rw=randrw --bs=4k --size=8m --fsync=8 --ioengine=libaio --iodepth=8"
 LONG = os.environ.get("UFSIM_LINUX") == "long"
-REPEATS, RESETS, CUTS = (10, 100, 200) if LONG else (2, 10, 4)
+REPEATS, RESETS, ABORTS, CUTS = (10, 100, 100, 200) if LONG else (2, 10, 10, 4)
 #: Jobs that are repeated: file system and script.
 REPEATED = {"f2fs": ("f2fs", WRITER), "sqlite": ("f2fs", SQLITE)}
 if LONG:
@@ -179,6 +179,48 @@ dmesg | grep -c "I/O error"
     run = linux.run(job(tmp_path, text), "ufs", profile="tiny")
     assert run.controller["resets"] >= RESETS
     assert run.stdout.strip() == "0", run.console
+
+
+def test_the_kernel_aborts_what_takes_too_long(tmp_path):
+    # 31 reads of 64 KiB at a time take 1.3 s. The kernel gives them 10 ms, and looks once a second.
+    text = f"""\
+seq 1 1200000 | head -c 8388608 > /tmp/data
+dd if=/tmp/data of=/dev/sda bs=1M oflag=direct 2> /dev/null
+echo 1 > /sys/block/sda/queue/io_timeout
+aborts=0
+while [ $aborts -lt {ABORTS} ]; do
+    for part in $(seq 0 30); do
+        dd if=/dev/sda bs=64k skip=$((part * 4)) count=4 iflag=direct 2> /dev/null > /tmp/part.$part &
+    done
+    wait
+    for part in $(seq 0 30); do cat /tmp/part.$part; done | cmp -n $((31 * 4 * 65536)) /tmp/data - || exit 1
+    dmesg -c > /tmp/said
+    grep "I/O error" /tmp/said && exit 1
+    found=$(grep -c "Device abort" /tmp/said)
+    aborts=$((aborts + found))
+    [ $found -gt 0 ] || exit 1
+done
+"""
+    run = linux.run(job(tmp_path, text), "ufs", profile="tiny", settings={"nand.tlc_read_us": 20_000})
+    assert run.status == 0, run.stdout + run.console
+    assert run.controller["aborted_slots"] >= ABORTS
+
+
+@pytest.mark.parametrize(
+    ("more", "cost", "most_us"),
+    [
+        # Each of 100 reads costs its own system call, and not those of fio's three looks at the clock.
+        ("", linux.CpuCost(syscall_ns=1_000_000), 2000),
+        # Who waits for the clock in a loop gets there, also where processors are free.
+        ("--thinktime=1000 --thinktime_spin=1000", linux.CpuCost(), 1100),
+    ],
+)
+def test_reading_the_clock_is_no_system_call_but_takes_time(tmp_path, more, cost, most_us):
+    text = f"fio --clocksource=clock_gettime --name=r --filename=/dev/sda --rw=read --bs=4k --direct=1 --size=4m {more}"
+    text += " --number_ios=100 --output-format=json --output=/tmp/out; grep -m 1 job_runtime /tmp/out"
+    run = linux.run(job(tmp_path, text, cpu_cost=cost))
+    runtime = int(re.findall(r"[0-9]+", run.stdout)[0])
+    assert 100 <= runtime <= 100 * most_us / 1000, run.stdout
 
 
 def test_a_folder_of_the_host_can_be_read(tmp_path):

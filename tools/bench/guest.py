@@ -37,8 +37,8 @@ CASES = (
         120,
         1024,
     ),
-    Case("`fio` psync", f"{FIO} --ioengine=psync --number_ios={{n}}", 20_000),
-    Case("`fio` libaio, depth 32", f"{FIO} --ioengine=libaio --iodepth=32 --number_ios={{n}}", 20_000),
+    Case("`fio` psync", f"{FIO} --ioengine=psync --number_ios={{n}}", 60_000),
+    Case("`fio` libaio, depth 32", f"{FIO} --ioengine=libaio --iodepth=32 --number_ios={{n}}", 60_000),
 )
 
 

@@ -74,19 +74,22 @@ def linux(
     ] = None,
     cpu_cost: Annotated[
         str | None,
-        typer.Option(metavar="NS,NS", help="Cost of a system call and of a register access. (default: none)"),
+        typer.Option(
+            metavar="NS,NS,NS|pixel4", help="Cost of a system call, a register access, a copied page. (default: none)"
+        ),
     ] = None,
     guest_trace: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write the guest's block and UFS events, as ftrace text.")
     ] = None,
     console: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the guest's console.")] = None,
     cuts: Annotated[
-        int | None, typer.Option(metavar="N", help="Cut the power of N sessions, each at another of its turns.")
+        int | None, typer.Option(metavar="N", help="Cut the power at N turns of a session, chosen by --seed.")
     ] = None,
     cut_at: Annotated[
-        str | None, typer.Option(metavar="TURN|TIME", help="The same for one, or the first after a time such as 1.5s.")
+        str | None,
+        typer.Option(metavar="TURN|TIME", help="The same at one, or at the first after a time such as 1.5s."),
     ] = None,
-    every_cut: Annotated[bool, typer.Option("--every-cut", help="The same for each turn.")] = False,
+    every_cut: Annotated[bool, typer.Option("--every-cut", help="The same at each turn.")] = False,
     check: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Script for the guest after a cut; $BEFORE has what was said.")
     ] = None,
