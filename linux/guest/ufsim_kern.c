@@ -60,6 +60,7 @@ static unsigned long debt;
 /* The clock that programs read, and its page, once there is a program. */
 static struct ufsim_clock *clock;
 static struct page *clock_pages[2];
+static const struct vm_special_mapping clock_mapping = { .name = "[clock]", .pages = clock_pages };
 
 static void exchange(enum ufsim_op op, unsigned long long until)
 {
@@ -155,14 +156,17 @@ void ufsim_copy(unsigned long bytes)
 /* Called with the map of a new program: all of them share the page, and write to it. */
 int ufsim_map_clock(struct mm_struct *mm, unsigned long at)
 {
+	struct vm_area_struct *map;
+
 	if (!clock) {
 		clock_pages[0] = alloc_page(GFP_KERNEL | __GFP_ZERO);
 		if (!clock_pages[0])
 			return -ENOMEM;
 		clock = page_address(clock_pages[0]);
 	}
-	return install_special_mapping(mm, at, PAGE_SIZE, VM_READ | VM_WRITE | VM_SHARED | VM_MAYREAD | VM_MAYWRITE |
-				       VM_MAYSHARE, clock_pages);
+	map = _install_special_mapping(mm, at, PAGE_SIZE, VM_READ | VM_WRITE | VM_SHARED | VM_MAYREAD | VM_MAYWRITE |
+				       VM_MAYSHARE, &clock_mapping);
+	return PTR_ERR_OR_ZERO(map);
 }
 
 /* Called before a program gets the processor. */

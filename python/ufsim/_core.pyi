@@ -169,6 +169,10 @@ class LinuxDevice:
         """What the kernel is to call the scheduler of the disk."""
 
     @property
+    def has_hpb(self) -> bool:
+        """True if the kernel has to have a driver for HPB."""
+
+    @property
     def host_controls_hpb(self) -> bool:
         """True if the kernel decides of which regions it keeps HPB entries."""
 

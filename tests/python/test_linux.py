@@ -164,6 +164,12 @@ def test_what_is_lost_is_told(tmp_path):
         session.cuts([1_000_000], lambda _: None)
 
 
+def test_a_kernel_without_hpb_does_not_pretend(tmp_path, monkeypatch):
+    monkeypatch.setattr("ufsim.linux.session.manifest", lambda: {"kernel": "linux-source-6.12 6.12.117-1"})
+    with pytest.raises(ufsim.ConfigError, match=r'scheme = "hpb-linux": .* linux-source-6.12 .* has no HPB'):
+        linux.run(job(tmp_path, "true"), "hpb-linux", profile="tiny")
+
+
 def test_the_kernel_recovers_from_errors_in_mid_load(tmp_path):
     text = f"""\
 dd if=/dev/zero of=/dev/sda bs=1M count=8 oflag=direct 2> /dev/null
@@ -263,7 +269,7 @@ def test_a_guest_that_dies_is_told_with_the_end_of_its_console(tmp_path, monkeyp
     (built / "linux").write_text("#!/bin/sh\necho it has not worked\nexit 3\n")
     (built / "linux").chmod(0o755)
     (built / "initrd").write_bytes(b"")
-    (built / "manifest.json").write_text('{"digests": {}}')
+    (built / "manifest.json").write_text('{"kernel": "linux-source-6.1 0", "digests": {}}')
     monkeypatch.setattr("ufsim.linux.session.newest", lambda: built)
     with pytest.raises(ufsim.GuestError, match=r"(?s)the guest has died \(exit status: 3\).*it has not worked"):
         linux.run(job(tmp_path, "true"), "ufs", profile="tiny")

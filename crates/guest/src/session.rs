@@ -95,10 +95,14 @@ impl Session {
         }
     }
 
+    /// True if the kernel's HPB driver is the booster.
+    pub fn has_hpb(&self) -> bool {
+        self.outside.machine().parts.booster == BoosterKind::HpbLinux
+    }
+
     /// True if the kernel decides of which regions it keeps entries.
     pub fn host_controls_hpb(&self) -> bool {
-        let hpb = self.outside.machine().parts.booster == BoosterKind::HpbLinux;
-        hpb && !self.controller.medium().engine.stack_ref().device.info().hpb_device_control
+        self.has_hpb() && !self.controller.medium().engine.stack_ref().device.info().hpb_device_control
     }
 
     /// Boots a guest, and serves it to its end. What it has left under way is lost if its power is taken away: call

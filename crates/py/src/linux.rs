@@ -81,6 +81,12 @@ impl LinuxDevice {
         self.session.lock().expect(UNPOISONED).scheduler()
     }
 
+    /// True if the kernel has to have a driver for HPB.
+    #[getter]
+    fn has_hpb(&self) -> bool {
+        self.session.lock().expect(UNPOISONED).has_hpb()
+    }
+
     /// True if the kernel decides of which regions it keeps HPB entries.
     #[getter]
     fn host_controls_hpb(&self) -> bool {

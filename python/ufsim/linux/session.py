@@ -215,6 +215,10 @@ class Device:
         self.spec = spec
         self.report = report
         self.core = _core.LinuxDevice(spec.to_json(), report)
+        kernel = manifest()["kernel"]
+        if self.core.has_hpb and not kernel.startswith("linux-source-6.1 "):
+            told = f"its booster is hpb-linux, and {kernel} has no HPB; make linux builds 6.1, which has"
+            raise _core.ConfigError(f'scheme = "{spec.scheme}": {told}')
 
     def disk(self) -> cpio.Entry:
         """What the guest writes into files of /sys/block/sda: its scheduler, and the parameters of its HPB driver."""
