@@ -58,7 +58,7 @@ help:
 	@echo "make test-linux  Linux as the host: more repeats, resets and power cuts (a quarter of an hour)"
 	@echo "make soak-device  20 minutes of fio on a live device with 30 power cuts and 3 kills of its server (MINUTES=20)"
 	@echo "make bench-device  speed, punctuality and memory of live devices, fio against the simulator (about ten minutes)"
-	@echo "make linux    the kernel that ufsim linux boots, from Debian's source (five minutes; root installs; KERNEL=6.12)"
+	@echo "make linux    the kernel that ufsim linux boots, from Debian's source (five minutes; KERNEL=6.12)"
 	@echo "make explore  every order of a few requests and power cuts on a tiny device (15 minutes, EXPLORE_SECONDS=900)"
 	@echo "make mutants  changes what a branch has changed once more: does a test fail? (fetches cargo-mutants)"
 	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, fetches cargo-fuzz"

@@ -152,6 +152,12 @@ int ufsim_registers_differ(int pid, const unsigned long *fp);
         "ufsim-objs := ufsim_kern.o ufsim_user.o\nobj-y += ufsim.o\n\\g<0>",
     ),
 )
+#: What kernels need beyond.
+MORE: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "6.1": (),
+    # It looks for relative names in descriptor -1.
+    "6.12": (("fs/hostfs/hostfs_user.c", r"statx\(fd, path", "statx(fd < 0 ? AT_FDCWD : fd, path"),),
+}
 
 
 def main() -> None:
@@ -236,7 +242,8 @@ def compile_kernel(package: str, work: Path) -> Path:
     subprocess.run(["dpkg-deb", "-x", str(next(work.glob("*.deb"))), str(work / "package")], check=True)
     subprocess.run(["tar", "xf", str(work / f"package/usr/src/{package}.tar.xz")], cwd=work, check=True)
     tree, objects = work / package, work / "objects"
-    edit(tree)
+    release = package.removeprefix("linux-source-")
+    edit(tree, EDITS + MORE[release])
     make = ["make", "-C", str(tree), "ARCH=um", f"O={objects}", f"-j{os.cpu_count()}"]
     log = work.with_suffix(".log")
     fixed = {"KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "ufsim", "KBUILD_BUILD_HOST": "ufsim"}
@@ -246,13 +253,13 @@ def compile_kernel(package: str, work: Path) -> Path:
             done = subprocess.run([*make, target], env={**os.environ, **fixed, **more}, stdout=out, stderr=out)
             if done.returncode != 0:
                 raise SystemExit(f"make {target} failed; its end:\n{log.read_text()[-2000:]}\nall of it: {log}")
-    check_config(objects / ".config", UNKNOWN[package.removeprefix("linux-source-")])
+    check_config(objects / ".config", UNKNOWN[release])
     return objects / "linux"
 
 
-def edit(tree: Path) -> None:
+def edit(tree: Path, edits: tuple[tuple[str, str, str], ...]) -> None:
     """Edits the kernel's files, and adds ours."""
-    for name, place, instead in EDITS:
+    for name, place, instead in edits:
         path = tree / name
         text, count = re.subn(place, instead, path.read_text(), count=1)
         if count != 1:
