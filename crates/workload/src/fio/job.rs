@@ -131,9 +131,6 @@ impl<'a> Layout<'a> {
             if files > MAX_FILES {
                 return Err(self.error(job, format!("has file number {files}; at most {MAX_FILES} are allowed")));
             }
-            if o.time_based && o.runtime.is_none() {
-                return Err(self.error(job, "time_based needs runtime".into()));
-            }
             if o.rate != [0; 3] && o.rate_iops != [0; 3] {
                 return Err(self.error(job, "rate and rate_iops exclude each other".into()));
             }

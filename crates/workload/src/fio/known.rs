@@ -13,7 +13,7 @@ pub(super) const CHANGES_REQUESTS: &[&str] = &[
     "merge_blktrace_iters", "num_range", "offset_align", "openfiles", "overwrite",
     "percentage_random", "random_generator", "rate_min", "rate_cycle", "rate_iops_min",
     "rate_process", "rate_ignore_thinktime", "ratemin", "ratecycle", "read_beyond_wp",
-    "read_iolog_chunked", "recover_zbd_write_error", "replay_align", "replay_redirect",
+    "read_iolog_chunked", "readfua", "recover_zbd_write_error", "replay_align", "replay_redirect",
     "replay_scale", "replay_skip", "replay_time_scale", "rw_sequencer", "rwmixcycle", "serialize_overlap",
     "softrandommap", "sprandom", "startdelay_range", "steadystate", "ss", "steadystate_duration", "ss_dur",
     "steadystate_ramp_time", "ss_ramp", "steadystate_check_interval", "sync", "sync_file_range",
@@ -22,7 +22,7 @@ pub(super) const CHANGES_REQUESTS: &[&str] = &[
     "verify_async", "verify_async_cpus", "verify_backlog", "verify_backlog_batch", "verify_dump",
     "verify_fatal", "verify_interval", "verify_offset", "verify_only", "verify_pattern",
     "verify_pattern_interval", "verify_state_load", "verify_state_save", "verify_header_seed",
-    "verify_write_sequence", "verifysort", "verifysort_nr", "wait_for", "zone_reset_frequency",
+    "verify_write_sequence", "verifysort", "verifysort_nr", "wait_for", "writefua", "zone_reset_frequency",
     "zone_reset_threshold", "zonecapacity", "zonemode", "zonerange", "zonesize", "zoneskip",
 ];
 
@@ -52,4 +52,21 @@ pub(super) const NO_EFFECT: &[&str] = &[
     "write_lat_log", "zero_buffers", "buffer_entropy", "rwf_nowait", "force_async", "nvme_path", "cmd_type",
     "uncached_io", "md_per_io_size", "pi_act", "pi_chk", "apptag", "apptag_mask", "bandwidth_log", "log_avg",
     "libaio_vectored", "sysfs_dump", "mmap_shared",
+];
+
+/// Options of one engine (fio's HOWTO, "I/O engine specific parameters"): here the device is always the simulated one.
+#[rustfmt::skip]
+pub(super) const OF_ENGINES: &[&str] = &[
+    "bindname", "busy_poll", "chunk_size", "clientname", "clustername", "cont", "cuda_io", "digest_enable",
+    "disable_pcie_sgl_merge", "donorname", "enable_wrr", "env_context", "gpu_dev_ids", "grace_time", "hdfsdirectory",
+    "hostname", "http_host", "http_mode", "http_pass", "http_s3_key", "http_s3_keyid", "http_s3_region",
+    "http_s3_sse_customer_algorithm", "http_s3_sse_customer_key", "http_s3_storage_class", "http_swift_auth_token",
+    "http_user", "http_verbose", "https", "inplace", "interface", "libblkio_driver",
+    "libblkio_force_enable_completion_eventfd", "libblkio_num_entries", "libblkio_path",
+    "libblkio_pre_connect_props", "libblkio_pre_start_props", "libblkio_queue_size", "libblkio_vectored",
+    "libblkio_wait_mode", "libblkio_write_zeroes_on_trim", "listen", "log_flags", "mss", "namenode", "nfs_url",
+    "no_completion_thread", "nodelay", "object_class", "pingpong", "pool", "port", "proto", "protocol", "rbdname",
+    "sg_write_mode", "skip_bad", "spdk_conf", "spdk_json_conf", "spdk_mem", "spdk_rpc_listen_addr",
+    "spdk_single_seg", "stat_type", "touch_objects", "ttl", "uri", "verb", "window_size", "xnvme_admin",
+    "xnvme_async", "xnvme_dev_nsid", "xnvme_dev_subnqn", "xnvme_iovec", "xnvme_mem", "xnvme_sync",
 ];

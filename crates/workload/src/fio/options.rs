@@ -207,6 +207,25 @@ const LOG: &str = "the path of one fio iolog";
 /// I/O engines that have one request outstanding, whatever `iodepth` says.
 const SYNCHRONOUS: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
 
+/// Engines of fio that make no requests to a block device.
+const NO_BLOCKS: [&str; 13] = [
+    "cpuio",
+    "net",
+    "netsplice",
+    "exec",
+    "ftruncate",
+    "filecreate",
+    "filestat",
+    "filedelete",
+    "dircreate",
+    "dirstat",
+    "dirdelete",
+    "mtd",
+    "http",
+];
+const ENGINE: &str = "an engine of fio that reads and writes blocks (cpuio, net, netsplice, exec, ftruncate, mtd, http \
+                      and those of files and directories do not)";
+
 fn count(text: &str) -> Parsed<u64> {
     value::integer(text, 0..=u64::from(u32::MAX), COUNT)
 }
@@ -237,13 +256,13 @@ macro_rules! modelled {
 
 modelled! { self, value;
     "rw" | "readwrite" => self.rw = value::rw(value)?,
-    "bs" | "blocksize" | "bsrange" | "blocksize_range" => self.bs = value::block_sizes(value)?,
+    "bs" | "blocksize" | "bsrange" | "blocksize_range" => self.bs = value::block_sizes(value, &self.bs)?,
     "bssplit" => self.bssplit = Some(value::block_split(value)?),
     "size" => self.size = Some(value::amount(value)?),
     "io_size" | "io_limit" => self.io_size = Some(value::amount(value)?),
     "filesize" => self.filesize = Some(value::bytes(value)?),
-    "offset" => self.offset = value::amount(value)?,
-    "offset_increment" => self.offset_increment = value::amount(value)?,
+    "offset" => self.offset = value::place(value)?,
+    "offset_increment" => self.offset_increment = value::place(value)?,
     "number_ios" => self.number_ios = count(value)?,
     "rwmixread" => self.rwmixread = value::integer(value, 0..=100, PERCENT)? as u32,
     "rwmixwrite" => self.rwmixread = 100 - value::integer(value, 0..=100, PERCENT)? as u32,
@@ -283,7 +302,7 @@ impl Options {
             return Ok(Outcome::Taken);
         }
         Ok(match key {
-            "ioengine" => self.set_engine(value),
+            "ioengine" => self.set_engine(value)?,
             "file_service_type" if value::is_skewed_service(value) => {
                 remark("is not modelled: files take turns (roundrobin)", true)
             }
@@ -306,20 +325,23 @@ impl Options {
             _ if super::known::CHANGES_REQUESTS.contains(&key) => {
                 remark("is not modelled and is ignored; fio would issue other requests or at other times", true)
             }
-            _ if super::known::NO_EFFECT.contains(&key) => {
+            _ if super::known::NO_EFFECT.contains(&key) || super::known::OF_ENGINES.contains(&key) => {
                 remark("has no meaning on a simulated device and is ignored", false)
             }
             _ => Outcome::Unknown,
         })
     }
 
-    fn set_engine(&mut self, value: &str) -> Outcome {
+    fn set_engine(&mut self, value: &str) -> Parsed<Outcome> {
+        if NO_BLOCKS.contains(&value) {
+            return Err(ENGINE);
+        }
         self.synchronous_engine = SYNCHRONOUS.contains(&value);
         if self.synchronous_engine {
             let message = format!("requests go to the simulated device; as with fio's {value}, iodepth counts as 1");
-            return Outcome::Remark(message, false);
+            return Ok(Outcome::Remark(message, false));
         }
-        remark("requests go to the simulated device with iodepth outstanding", false)
+        Ok(remark("requests go to the simulated device with iodepth outstanding", false))
     }
 
     /// Outstanding requests of one clone.

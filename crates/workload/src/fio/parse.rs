@@ -82,6 +82,7 @@ pub(super) fn parse(text: &str, path: &str, around: &dyn Surroundings) -> Result
     };
     parser.text(without_mark(text))?;
     parser.read_logs()?;
+    parser.without_end();
     if parser.parsed.jobs.is_empty() {
         return Err(ConfigError::NoJobs { path: path.into() });
     }
@@ -271,6 +272,23 @@ impl Parser<'_> {
     fn warn(&mut self, key: &str, message: String, changes_requests: bool) {
         let included = (self.files.len() > 1).then(|| self.path.clone());
         self.parsed.warnings.push(Warning { included, line: self.line, key: key.into(), message, changes_requests });
+    }
+
+    /// Jobs that are to go on for a time that nobody says make one pass, as in fio.
+    fn without_end(&mut self) {
+        for job in &mut self.parsed.jobs {
+            let options = &mut job.options;
+            if options.time_based && options.runtime.is_none() {
+                options.time_based = false;
+                self.parsed.warnings.push(Warning {
+                    included: None,
+                    line: job.line,
+                    key: "time_based".into(),
+                    message: "needs runtime; without it the job makes one pass, as in fio".into(),
+                    changes_requests: false,
+                });
+            }
+        }
     }
 
     /// Reads the logs that jobs replay, each once.

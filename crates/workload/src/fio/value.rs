@@ -15,10 +15,12 @@ pub(super) type Parsed<T> = Result<T, Allowed>;
 pub(super) const BYTES: Allowed =
     "a number of bytes, optionally with k, m, g, t or p (1024-based; ki, mi, ... are 1000-based as in fio)";
 pub(super) const AMOUNT: Allowed = "a number of bytes (suffixes k, m, g, t, p) or a percentage from 1% to 100%";
+const PLACE: Allowed = "a number of bytes (suffixes k, m, g, t, p) or a percentage from 0% to 100%";
 pub(super) const BLOCK_SIZE: Allowed = "one to three (read, write, trim) sizes or ranges such as 4k-64k, from 512 to \
-                                        1g, each a multiple of 512; separated by commas";
+                                        1g, each a multiple of 512; separated by commas; an empty one \
+                                        stays as it was";
 const SPLIT: Allowed = "size/percentage:size/percentage... with sizes from 512 to 1g in multiples of 512 and \
-                        percentages that add up to 100; up to three lists (read, write, trim) separated by commas";
+                        percentages that add up to 100 at most; up to three lists (read, write, trim) separated by commas";
 const BOOL: Allowed = "0, 1, true or false";
 const DURATION: Allowed = "a time below 2^62 ns (146 years), optionally with us, ms, s, m, h or d";
 const RW: Allowed = "read, write, rw, readwrite, randread, randwrite, randrw, trim or randtrim";
@@ -73,11 +75,20 @@ pub(super) fn bytes(text: &str) -> Parsed<u64> {
     number.checked_mul(base.pow(power)).ok_or(BYTES)
 }
 
-/// Bytes or a percentage.
+/// Bytes or a percentage: a size.
 pub(super) fn amount(text: &str) -> Parsed<Amount> {
+    share(text, 1, AMOUNT)
+}
+
+/// The same for a place, which may be 0%.
+pub(super) fn place(text: &str) -> Parsed<Amount> {
+    share(text, 0, PLACE)
+}
+
+fn share(text: &str, least: u64, allowed: Allowed) -> Parsed<Amount> {
     match text.strip_suffix('%') {
-        Some(number) => Ok(Amount::Percent(integer(number, 1..=100, AMOUNT)? as u32)),
-        None => bytes(text).map(Amount::Bytes).map_err(|_| AMOUNT),
+        Some(number) => Ok(Amount::Percent(integer(number, least..=100, allowed)? as u32)),
+        None => bytes(text).map(Amount::Bytes).map_err(|_| allowed),
     }
 }
 
@@ -120,13 +131,31 @@ fn block(text: &str, allowed: Allowed) -> Parsed<u64> {
     if fits { Ok(size) } else { Err(allowed) }
 }
 
-/// `bs` and `bsrange`. A range whose ends are in the wrong order is turned round, as in fio.
-pub(super) fn block_sizes(text: &str) -> Parsed<[BlockSizes; 3]> {
-    per_direction(text, BLOCK_SIZE, |part| {
-        let Some((a, b)) = part.split_once(['-', ':']) else { return block(part, BLOCK_SIZE).map(BlockSizes::fixed) };
-        let (a, b) = (block(a.trim(), BLOCK_SIZE)?, block(b.trim(), BLOCK_SIZE)?);
-        Ok(if a == b { BlockSizes::fixed(a) } else { BlockSizes::Range { smallest: a.min(b), largest: a.max(b) } })
-    })
+/// `bs` and `bsrange`. A range whose ends are in the wrong order is turned round, and what is left empty stays as it was,
+/// as in fio.
+pub(super) fn block_sizes(text: &str, before: &[BlockSizes; 3]) -> Parsed<[BlockSizes; 3]> {
+    let given = per_direction(text, BLOCK_SIZE, |part| {
+        if part.is_empty() {
+            return Ok(None);
+        }
+        let Some((a, b)) = part.split_once(['-', ':']) else {
+            return block(part, BLOCK_SIZE).map(BlockSizes::fixed).map(Some);
+        };
+        let (smallest, largest) = (block(a.trim(), BLOCK_SIZE)?, block(b.trim(), BLOCK_SIZE)?);
+        let (smallest, largest) = (smallest.min(largest), smallest.max(largest));
+        let range = BlockSizes::Range { smallest, largest };
+        Ok(Some(if smallest == largest { BlockSizes::fixed(smallest) } else { range }))
+    })?;
+    if given.iter().all(Option::is_none) {
+        return Err(BLOCK_SIZE);
+    }
+    let mut sizes = before.clone();
+    for (size, given) in sizes.iter_mut().zip(given) {
+        if let Some(given) = given {
+            *size = given;
+        }
+    }
+    Ok(sizes)
 }
 
 /// `bssplit`.
@@ -134,29 +163,30 @@ pub(super) fn block_split(text: &str) -> Parsed<[BlockSizes; 3]> {
     per_direction(text, SPLIT, |part| one_split(part).map(BlockSizes::Split))
 }
 
-/// Shares without a percentage divide evenly what the others leave.
+/// Shares without a percentage, or with 0, divide evenly what the others leave. If there are none, fio gives the rest to
+/// the largest share, to the last of several.
 fn one_split(text: &str) -> Parsed<Vec<SizeShare>> {
     let mut shares = Vec::new();
     let (mut sum, mut open) = (0, 0);
     for part in text.split(':') {
         let (size, percent) = part.split_once('/').unwrap_or((part, ""));
         let percent = match percent.trim_end_matches('%') {
-            "" => {
-                open += 1;
-                None
-            }
-            number => Some(integer(number, 0..=100, SPLIT)? as u32),
+            "" => None,
+            number => Some(integer(number, 0..=100, SPLIT)? as u32).filter(|&percent| percent > 0),
         };
+        open += u32::from(percent.is_none());
         sum += percent.unwrap_or(0);
         shares.push((block(size, SPLIT)?, percent));
         if sum > 100 || shares.len() > 64 {
             return Err(SPLIT);
         }
     }
-    if open == 0 && sum != 100 {
-        return Err(SPLIT);
-    }
     let mut left = 100 - sum;
+    if open == 0 {
+        // The last of equal ones.
+        let largest = shares.iter_mut().filter_map(|(_, percent)| percent.as_mut()).max();
+        *largest.expect("a split has a share") += left;
+    }
     let mut result = Vec::new();
     for (bytes, percent) in shares {
         let percent = percent.unwrap_or_else(|| {
@@ -173,11 +203,11 @@ fn one_split(text: &str) -> Parsed<Vec<SizeShare>> {
 
 /// `rate_iops`; 0 is unlimited.
 pub(super) fn rates(text: &str) -> Parsed<[u64; 3]> {
-    const ALLOWED: Allowed =
-        "one to three (read, write, trim) requests per second from 1 to 1000000000, separated by commas";
+    const ALLOWED: Allowed = "one to three (read, write, trim) requests per second from 1 to 1000000000, optionally with k, m or g (1024-based \
+         as in fio), separated by commas";
     per_direction(text, ALLOWED, |part| match part {
         "" => Ok(0),
-        _ => integer(part, 1..=1_000_000_000, ALLOWED),
+        _ => bytes(part).ok().filter(|rate| (1..=1_000_000_000).contains(rate)).ok_or(ALLOWED),
     })
 }
 
@@ -319,10 +349,18 @@ mod tests {
 
     #[test]
     fn later_directions_inherit() {
-        assert_eq!(block_sizes("4k"), Ok([4096; 3].map(BlockSizes::fixed)));
-        assert_eq!(block_sizes("4k,8k"), Ok([4096, 8192, 8192].map(BlockSizes::fixed)));
-        assert_eq!(block_sizes("4k,8k,512"), Ok([4096, 8192, 512].map(BlockSizes::fixed)));
-        for text in ["", "4k,", "100", "513", "2g", "4k,4k,4k,4k", "4k-", "-4k", "4k-100", "4k-2g", "4k-8k-16k"] {
+        let block_sizes = |text| block_sizes(text, &[1024; 3].map(BlockSizes::fixed));
+        for (text, sizes) in [
+            ("4k", [4096; 3]),
+            ("4k,8k", [4096, 8192, 8192]),
+            ("4k,8k,512", [4096, 8192, 512]),
+            (",8k", [1024, 8192, 8192]),
+            ("8k,", [8192, 1024, 1024]),
+            ("4k,,8k", [4096, 1024, 8192]),
+        ] {
+            assert_eq!(block_sizes(text), Ok(sizes.map(BlockSizes::fixed)), "{text}");
+        }
+        for text in ["", ",", ",,", "100", "513", "2g", "4k,4k,4k,4k", "4k-", "-4k", "4k-100", "4k-2g", "4k-8k-16k"] {
             assert_eq!(block_sizes(text), Err(BLOCK_SIZE), "{text}");
         }
     }
@@ -336,7 +374,16 @@ mod tests {
         assert_eq!(trim, write);
         let shares = one_split("4k/50:8k/:16k/:32k/").unwrap();
         assert_eq!(shares.iter().map(|s| s.percent).collect::<Vec<_>>(), [50, 16, 17, 17]);
-        for text in ["4k/50", "4k/60:8k/60", "4k/x", "", "4k/101", "100/100"] {
+        for (text, percents) in [
+            ("4k/1", vec![100]),
+            ("4k/30:8k/30", vec![30, 70]),
+            ("4k/10:8k/40:16k/20", vec![10, 70, 20]),
+            ("4k/0:8k/40:16k/20", vec![40, 40, 20]),
+        ] {
+            let shares = one_split(text).unwrap();
+            assert_eq!(shares.iter().map(|share| share.percent).collect::<Vec<_>>(), percents, "{text}");
+        }
+        for text in ["4k/60:8k/60", "4k/x", "", "4k/101", "100/100"] {
             assert_eq!(block_split(text), Err(SPLIT), "{text}");
         }
     }
@@ -350,7 +397,7 @@ mod tests {
             ("1k:4k,2k-8k", [range(1024, 4096), range(2048, 8192), range(2048, 8192)]),
             ("4k-4k,512,1m-2m", [BlockSizes::fixed(4096), BlockSizes::fixed(512), range(1 << 20, 2 << 20)]),
         ] {
-            assert_eq!(block_sizes(text), Ok([read, write, trim]), "{text}");
+            assert_eq!(block_sizes(text, &[512; 3].map(BlockSizes::fixed)), Ok([read, write, trim]), "{text}");
         }
     }
 

@@ -17,19 +17,23 @@ fn bad_values_name_line_key_value_and_range() {
     bad("rw=randtrimwrite", rw);
     bad("readwrite=x", rw);
     let sizes = "one to three (read, write, trim) sizes or ranges such as 4k-64k, from 512 to 1g, each a multiple of \
-                 512; separated by commas";
+                 512; separated by commas; an empty one stays as it was";
     bad("bs=511", sizes);
     bad("bsrange=4k-", sizes);
     bad("blocksize_range=4k-9k-", sizes);
-    bad("blocksize=4k,,", sizes);
+    bad("blocksize=,,", sizes);
     let split = "size/percentage:size/percentage... with sizes from 512 to 1g in multiples of 512 and percentages \
-                 that add up to 100; up to three lists (read, write, trim) separated by commas";
-    bad("bssplit=4k/10", split);
+                 that add up to 100 at most; up to three lists (read, write, trim) separated by commas";
+    bad("bssplit=4k/101", split);
     let amount = "a number of bytes (suffixes k, m, g, t, p) or a percentage from 1% to 100%";
     bad("size=0%", amount);
     bad("io_size=x", amount);
-    bad("offset=101%", amount);
-    bad("offset_increment=-1", amount);
+    let place = "a number of bytes (suffixes k, m, g, t, p) or a percentage from 0% to 100%";
+    bad("offset=101%", place);
+    bad("offset_increment=-1", place);
+    let engine = "an engine of fio that reads and writes blocks (cpuio, net, netsplice, exec, ftruncate, mtd, http and \
+                  those of files and directories do not)";
+    bad("ioengine=filecreate", engine);
     let bytes = "a number of bytes, optionally with k, m, g, t or p (1024-based; ki, mi, ... are 1000-based as in fio)";
     bad("filesize=50%", bytes);
     bad("iodepth=0", "a whole number from 1 to 65536");
@@ -54,7 +58,8 @@ fn bad_values_name_line_key_value_and_range() {
     for key in ["runtime", "thinktime", "startdelay", "ramp_time"] {
         bad(&format!("{key}=1w"), time);
     }
-    let rate = "one to three (read, write, trim) requests per second from 1 to 1000000000, separated by commas";
+    let rate = "one to three (read, write, trim) requests per second from 1 to 1000000000, optionally with k, m or g \
+                (1024-based as in fio), separated by commas";
     bad("rate_iops=0", rate);
     bad("rate_iops=1,2,3,4", rate);
     let bandwidth = "one to three (read, write, trim) bandwidths in bytes per second from 1 to 1p, with the suffixes \
@@ -118,8 +123,17 @@ fn options_that_do_nothing_here_are_warned_about() {
 }
 
 #[test]
+fn a_job_without_an_end_makes_one_pass() {
+    let text = "[global]\ntime_based\n[a]\nsize=8k\n";
+    let file = JobFile::parse(text, "t.fio").unwrap();
+    let message = "line 3: option \"time_based\": needs runtime; without it the job makes one pass, as in fio";
+    assert_eq!(file.warnings().iter().map(ToString::to_string).collect::<Vec<_>>(), [message]);
+    assert_eq!(run(text).len(), 2);
+}
+
+#[test]
 fn the_lists_of_known_options_name_none_that_is_taken() {
-    let names = known::CHANGES_REQUESTS.iter().chain(known::NO_EFFECT);
+    let names = known::CHANGES_REQUESTS.iter().chain(known::NO_EFFECT).chain(known::OF_ENGINES);
     for name in names {
         let mut options = Options::default();
         let outcome = options.set(name, "1");
@@ -139,7 +153,6 @@ fn globals_hold_for_the_jobs_below_them_and_comments_are_skipped() {
 #[test]
 fn jobs_that_cannot_run_are_named() {
     assert_eq!(refused("[a]\nrw=read\n"), "t.fio:1: job \"a\": needs size= (or filename= for a file that has a size)");
-    assert_eq!(refused("[a]\nsize=1m\ntime_based\n"), "t.fio:1: job \"a\": time_based needs runtime");
     assert_eq!(
         refused("[a]\nsize=1m\nrate=,1m\nrate_iops=100\n"),
         "t.fio:1: job \"a\": rate and rate_iops exclude each other"
