@@ -5,32 +5,39 @@ use crate::text_file::without_mark;
 /// Whether a text is a job itself, not the name of a file: options as `rw=read bs=4k`, a command line of fio, or
 /// several lines.
 pub fn is_inline_job(text: &str) -> bool {
-    text.contains('\n') || words(text).next().is_some_and(|word| key_of(word).is_some())
+    let is_command = || command(text).is_some_and(|options| options.trim_start().starts_with('-'));
+    text.contains('\n') || words(text).first().is_some_and(|word| key_of(word).is_some()) || is_command()
 }
 
 /// The text of the job file that an inline job stands for: one job `name`, if it has no name of its own.
 ///
-/// As on fio's command line, `name=NAME` begins a job, `name=global` options for those behind it, and options may begin
-/// with `--`. A text with lines and sections is a job file already.
+/// As on fio's command line, `name=NAME` begins a job, `name=global` options for those behind it. Options may begin
+/// with `--` or `-`, and then have their value behind a space. Those before the first of several names hold for all
+/// jobs. A text with lines and sections is a job file already.
 pub fn inline_job(text: &str, name: &str) -> String {
     if text.contains('\n') {
         let has_sections = text.lines().any(|line| line.trim_start().starts_with('['));
         return if has_sections { text.to_owned() } else { format!("[{name}]\n{text}\n") };
     }
-    let mut sections: Vec<(Option<&str>, Vec<&str>)> = vec![(None, Vec::new())];
+    let mut sections: Vec<(Option<String>, Vec<String>)> = vec![(None, Vec::new())];
     for word in words(text) {
         match word.strip_prefix("name=") {
             None => sections.last_mut().expect("at least one").1.push(word),
-            // Options before the first name are its own.
-            Some(named) if sections[0].0.is_none() => sections[0].0 = Some(named),
-            Some(named) => sections.push((Some(named), Vec::new())),
+            Some(named) => sections.push((Some(named.to_owned()), Vec::new())),
         }
     }
-    let section = |(named, options): &(Option<&str>, Vec<&str>)| {
+    // What stands before the only name belongs to it.
+    if sections.len() == 2 {
+        let options = std::mem::take(&mut sections[0].1);
+        sections[1].1.splice(0..0, options);
+    }
+    let before = if sections.len() == 1 { name } else { "global" };
+    let section = |(named, options): &(Option<String>, Vec<String>)| {
         let lines: String = options.iter().map(|option| format!("{option}\n")).collect();
-        format!("[{}]\n{lines}", named.unwrap_or(name))
+        format!("[{}]\n{lines}", named.as_deref().unwrap_or(before))
     };
-    sections.iter().map(section).collect()
+    let empty = |at: usize, options: &[String]| sections.len() > 1 && at == 0 && options.is_empty();
+    sections.iter().enumerate().filter(|(at, (_, options))| !empty(*at, options)).map(|(_, one)| section(one)).collect()
 }
 
 /// Whether a text that may be cut off is a job file, as far as its beginning tells: comments, then a section.
@@ -41,10 +48,48 @@ pub fn looks_like_job(head: &str) -> bool {
     name.is_some_and(|name| !name.trim().is_empty() && !name.starts_with('['))
 }
 
-/// The words of a line, as fio's own options without their dashes. `fio` itself may stand before them.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let words = text.split_whitespace().enumerate();
-    words.filter(|(at, word)| *at > 0 || *word != "fio").map(|(_, word)| word.strip_prefix("--").unwrap_or(word))
+/// Options of fio's front end, which concern what it prints and how it runs, not what a job does.
+const FRONT_END: [&str; 16] = [
+    "alloc-size",
+    "append-terse",
+    "aux-path",
+    "bandwidth-log",
+    "eta",
+    "eta-interval",
+    "eta-newline",
+    "idle-prof",
+    "latency-log",
+    "max-jobs",
+    "minimal",
+    "output",
+    "output-format",
+    "readonly",
+    "status-interval",
+    "terse-version",
+];
+
+/// What stands behind `fio` on a command line.
+fn command(text: &str) -> Option<&str> {
+    let text = text.trim_start();
+    let text = text.strip_prefix("sudo ").map_or(text, str::trim_start);
+    text.strip_prefix("fio").filter(|rest| rest.starts_with(char::is_whitespace))
+}
+
+/// The words of a line, as fio's own options without their dashes, `key=value` where a value stands behind a space.
+fn words(text: &str) -> Vec<String> {
+    let mut given = command(text).unwrap_or(text).split_whitespace().peekable();
+    let mut found = Vec::new();
+    while let Some(word) = given.next() {
+        let Some(option) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')) else {
+            found.push(word.to_owned());
+            continue;
+        };
+        let value = given.next_if(|next| !option.contains('=') && !next.starts_with('-') && !next.contains('='));
+        if !FRONT_END.contains(&option.split('=').next().unwrap_or_default()) {
+            found.push(value.map_or_else(|| option.to_owned(), |value| format!("{option}={value}")));
+        }
+    }
+    found
 }
 
 /// The option that a word sets.
@@ -58,6 +103,20 @@ fn key_of(word: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_line_of_fio_is_read_as_fio_reads_it() {
+        for (line, job) in [
+            ("fio --bs=64k --name=a --rw=read --name=b --rw=write", "[global]\nbs=64k\n[a]\nrw=read\n[b]\nrw=write\n"),
+            ("fio --bs=64k --name=a --rw=read", "[a]\nbs=64k\nrw=read\n"),
+            ("sudo fio -iodepth 1 -thread -rw=read -name=t", "[t]\niodepth=1\nthread\nrw=read\n"),
+            ("fio --minimal --name x --output=o.json --eta never --rw=read", "[x]\nrw=read\n"),
+        ] {
+            assert!(is_inline_job(line), "{line}");
+            assert_eq!(inline_job(line, "job"), job, "{line}");
+        }
+        assert!(!is_inline_job("fio jobs/a.fio"));
+    }
 
     #[test]
     fn a_job_is_told_from_a_path() {

@@ -20,7 +20,8 @@ pub(super) const BLOCK_SIZE: Allowed = "one to three (read, write, trim) sizes o
                                         1g, each a multiple of 512; separated by commas; an empty one \
                                         stays as it was";
 const SPLIT: Allowed = "size/percentage:size/percentage... with sizes from 512 to 1g in multiples of 512 and \
-                        percentages that add up to 100 at most; up to three lists (read, write, trim) separated by commas";
+                        percentages that add up to 100 at most; up to three lists (read, write, trim) separated by \
+                        commas";
 const BOOL: Allowed = "0, 1, true or false";
 const DURATION: Allowed = "a time below 2^62 ns (146 years), optionally with us, ms, s, m, h or d";
 const RW: Allowed = "read, write, rw, readwrite, randread, randwrite, randrw, trim or randtrim";
@@ -131,8 +132,8 @@ fn block(text: &str, allowed: Allowed) -> Parsed<u64> {
     if fits { Ok(size) } else { Err(allowed) }
 }
 
-/// `bs` and `bsrange`. A range whose ends are in the wrong order is turned round, and what is left empty stays as it was,
-/// as in fio.
+/// `bs` and `bsrange`. A range whose ends are in the wrong order is turned round, and what is left empty stays as it
+/// was, as in fio.
 pub(super) fn block_sizes(text: &str, before: &[BlockSizes; 3]) -> Parsed<[BlockSizes; 3]> {
     let given = per_direction(text, BLOCK_SIZE, |part| {
         if part.is_empty() {
@@ -163,8 +164,8 @@ pub(super) fn block_split(text: &str) -> Parsed<[BlockSizes; 3]> {
     per_direction(text, SPLIT, |part| one_split(part).map(BlockSizes::Split))
 }
 
-/// Shares without a percentage, or with 0, divide evenly what the others leave. If there are none, fio gives the rest to
-/// the largest share, to the last of several.
+/// Shares without a percentage, or with 0, divide evenly what the others leave. If there are none, fio gives the rest
+/// to the largest share, to the last of several.
 fn one_split(text: &str) -> Parsed<Vec<SizeShare>> {
     let mut shares = Vec::new();
     let (mut sum, mut open) = (0, 0);
@@ -203,8 +204,8 @@ fn one_split(text: &str) -> Parsed<Vec<SizeShare>> {
 
 /// `rate_iops`; 0 is unlimited.
 pub(super) fn rates(text: &str) -> Parsed<[u64; 3]> {
-    const ALLOWED: Allowed = "one to three (read, write, trim) requests per second from 1 to 1000000000, optionally with k, m or g (1024-based \
-         as in fio), separated by commas";
+    const ALLOWED: Allowed = "one to three (read, write, trim) requests per second from 1 to 1000000000, optionally \
+                              with k, m or g (1024-based as in fio), separated by commas";
     per_direction(text, ALLOWED, |part| match part {
         "" => Ok(0),
         _ => bytes(part).ok().filter(|rate| (1..=1_000_000_000).contains(rate)).ok_or(ALLOWED),
