@@ -32,12 +32,14 @@ pub fn inline_job(text: &str, name: &str) -> String {
         sections[1].1.splice(0..0, options);
     }
     let before = if sections.len() == 1 { name } else { "global" };
+    if sections.len() > 1 && sections[0].1.is_empty() {
+        sections.remove(0);
+    }
     let section = |(named, options): &(Option<String>, Vec<String>)| {
         let lines: String = options.iter().map(|option| format!("{option}\n")).collect();
         format!("[{}]\n{lines}", named.as_deref().unwrap_or(before))
     };
-    let empty = |at: usize, options: &[String]| sections.len() > 1 && at == 0 && options.is_empty();
-    sections.iter().enumerate().filter(|(at, (_, options))| !empty(*at, options)).map(|(_, one)| section(one)).collect()
+    sections.iter().map(section).collect()
 }
 
 /// Whether a text that may be cut off is a job file, as far as its beginning tells: comments, then a section.
