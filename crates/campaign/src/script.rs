@@ -113,7 +113,7 @@ impl Script {
         };
         // Each scheme gets whole segments and parts of 1 or 2 KiB, with both paces of GC.
         set.push(("scheme.*.segment_kib", [4, 1, 2][(index % 3) as usize].to_string()));
-        set.push(("gc.pace", ["gained", "searched"][(index / 3 % 2) as usize].into()));
+        set.extend(collection(index / 3));
         if preset.parts.mapping == MappingKind::of::<schemes::SegmentLog>() && preset.parts.brings.is_empty() {
             map_flushes(&mut set, index / 6);
         }
@@ -309,6 +309,17 @@ fn small_device(rng: &mut Rng, kind: Kind) -> Vec<(&'static str, String)> {
     set.extend(keys.into_iter().map(|(key, value)| (key, value.to_string())));
     set.push(("scheme.*.background_us", pick(rng, &[50, 500]).to_string()));
     set.push(("scheme.msftl.segment_bytes", pick(rng, &[1024, 2048]).to_string()));
+    set
+}
+
+/// When GC runs, and beside what: each way of it under every scheme.
+fn collection(index: u64) -> Vec<(&'static str, String)> {
+    let paced = [("alone", "gained"), ("alone", "searched"), ("beside", "gained"), ("alone", "searched")];
+    let (runs, pace) = paced[(index % 4) as usize];
+    let mut set = vec![("gc.pace", pace.into()), ("gc.runs", runs.into())];
+    if index / 4 % 2 == 1 {
+        set.extend([("gc.idle_after_ms", "1".into()), ("gc.idle_superblocks", "44".into())]);
+    }
     set
 }
 

@@ -1,7 +1,7 @@
 //! What is explored: the device and what may happen. Where it starts says `start.rs`.
 
 use ftl::{
-    Config, DeviceConfig, GcConfig, GcPace, LogConfig, MappingKind, MappingParams, Sabotage, SramConfig,
+    Config, DeviceConfig, GcConfig, GcPace, GcRuns, LogConfig, MappingKind, MappingParams, Sabotage, SramConfig,
     WritePathConfig,
 };
 use host::{BoosterKind, HostConfig, RequestOp};
@@ -48,6 +48,8 @@ pub struct Scope {
     pub row_units: u32,
     /// Words for parameters of the mapping scheme, besides the usual ones.
     pub words: &'static [(&'static str, &'static str)],
+    /// What commands do while a GC step runs.
+    pub gc_runs: GcRuns,
     /// A promise that the device breaks.
     pub sabotage: Option<Sabotage>,
 }
@@ -68,6 +70,7 @@ impl Scope {
             depth: 2,
             row_units: 1,
             words: &[],
+            gc_runs: GcRuns::Alone,
             sabotage: None,
         }
     }
@@ -76,6 +79,12 @@ impl Scope {
     #[must_use]
     pub fn flushing_beside(self) -> Scope {
         Scope { words: &[("flush_mode", "background"), ("flush_order", "address")], ..self }
+    }
+
+    /// The same with GC beside commands.
+    #[must_use]
+    pub fn collecting_beside(self) -> Scope {
+        Scope { gc_runs: GcRuns::Beside, ..self }
     }
 
     /// Explorations in which few kinds of requests, or one start, leave so few orders that more of each fit: what the
@@ -122,6 +131,7 @@ impl Scope {
     /// A system of this scope with a new device.
     pub fn system(&self) -> System {
         let mut device = device_config(self.row_units, self.sabotage);
+        device.gc.runs = self.gc_runs;
         for (key, word) in self.words {
             device.mappings.set("*", key, *word).expect("a parameter of some scheme");
         }
@@ -228,7 +238,16 @@ fn device_config(row_units: u32, sabotage: Option<Sabotage>) -> DeviceConfig {
         mappings: mapping_params(),
         log: LogConfig { entries: 48, max_log_blocks: 4 },
         // Few reads at a time: they may end in any order, and copies are programmed in that order.
-        gc: GcConfig { pace: GcPace::Gained, start: 7, relaxed: 6, hurried: 4, reserve: 2, units_per_step: 2 },
+        gc: GcConfig {
+            pace: GcPace::Gained,
+            start: 7,
+            relaxed: 6,
+            hurried: 4,
+            reserve: 2,
+            units_per_step: 2,
+            runs: GcRuns::Alone,
+            idle: None,
+        },
         wear_spread: 64,
         seal_key: [3, 5],
         faults: Faults::default(),

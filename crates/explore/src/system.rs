@@ -93,6 +93,7 @@ fn order_of(event: DeviceEvent) -> (u8, u16) {
         DeviceEvent::Firmware => (2, 0),
         DeviceEvent::IdleFlush => (3, 0),
         DeviceEvent::Quiet => (4, 0),
+        DeviceEvent::IdleGc => (5, 0),
     }
 }
 

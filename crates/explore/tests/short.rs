@@ -41,6 +41,23 @@ fn map_flushes_beside_commands_keep_their_promises() {
     }
 }
 
+/// Whatever happens while a GC step is under way.
+#[test]
+fn gc_beside_commands_keeps_the_promises() {
+    for scheme in SCHEMES {
+        let new = |left| Scope::new(scheme, vec![left]).collecting_beside();
+        let scope = Scope { most: 3000, ..new(Left { requests: 2, cuts: 1 }) };
+        let report = explore(&scope, &mut |_| true);
+        assert_eq!(report.failure, None, "{scheme}");
+        assert!(report.states > 1000 * scope.starts.len() as u64, "{scheme}: {report:?}");
+        for scope in Scope::narrow(scheme) {
+            let most = scope.most.min(5000);
+            let report = explore(&Scope { most, ..scope.collecting_beside() }, &mut |_| true);
+            assert_eq!(report.failure, None, "{scheme}");
+        }
+    }
+}
+
 #[test]
 fn narrow_scopes_find_what_takes_a_trim_a_flush_or_a_copy_by_gc() {
     for scheme in SCHEMES {

@@ -180,6 +180,17 @@ units::kinds! {
     }
 }
 
+units::kinds! {
+    /// What commands do while a GC step runs.
+    pub GcRuns {
+        /// They wait: the firmware does nothing else.
+        Alone = "alone";
+        /// They go on. They wait only for a step that something else waits for: host writes at the reserve, a map flush,
+        /// or the collection of metadata.
+        Beside = "beside";
+    }
+}
+
 params::params! {
     /// Garbage collection; thresholds count free data superblocks. A share is rounded to the nearest superblock.
     pub GcParams {
@@ -197,12 +208,25 @@ params::params! {
         /// With pace = "searched": written units that earn one GC step. With "gained": units that a step copies at
         /// most, at least a row.
         units_per_step: count(1 to 1048576);
+        /// What commands do during a step. "beside" needs pace = "gained", whose steps are of a chosen length.
+        runs: choice(GcRuns) = Alone, "HP-UFS authors' prototype: a step of GC is an exclusive job";
+        /// GC runs without pacing when no request has been under way for this long, until idle_superblocks are free.
+        idle_after_ms: count_or("never" 1 to 600000) = "never", "HP-UFS authors' prototype: only writes pay for GC";
+        /// GC in idle time stops when so many superblocks are free.
+        idle_superblocks: amount(4 to 1048576 of "nand.data_superblocks") = 4, "of no effect without gc.idle_after_ms";
+        /// GC in idle time leaves victims of which less is invalid, because they would wear the flash for little.
+        idle_gain_percent: count(1 to 100) = 10, "of no effect without gc.idle_after_ms";
     }
 }
 
 impl GcParams {
     /// What they stand for.
     pub fn config(&self) -> GcConfig {
+        let idle = self.idle_after_ms.count().map(|ms| IdleGc {
+            after: Nanos::from_millis(ms.into()),
+            until: self.idle_superblocks,
+            gain_percent: self.idle_gain_percent,
+        });
         GcConfig {
             pace: self.pace,
             start: self.start_superblocks,
@@ -210,6 +234,8 @@ impl GcParams {
             hurried: self.hurried_superblocks,
             reserve: self.reserve_superblocks,
             units_per_step: self.units_per_step,
+            runs: self.runs,
+            idle,
         }
     }
 }
@@ -231,6 +257,21 @@ pub struct GcConfig {
     /// [`GcPace::Searched`]: written units that earn one step. [`GcPace::Gained`]: the most units that one step copies;
     /// at least a row.
     pub units_per_step: u32,
+    /// What commands do during a step.
+    pub runs: GcRuns,
+    /// GC in idle time.
+    pub idle: Option<IdleGc>,
+}
+
+/// GC in idle time: without pacing, and for no write in particular.
+#[derive(Clone, Copy, Hash, Debug)]
+pub struct IdleGc {
+    /// It begins when no request has been under way for this long.
+    pub after: Nanos,
+    /// It stops when so many superblocks are free.
+    pub until: u32,
+    /// It leaves victims of which less than this is invalid.
+    pub gain_percent: u32,
 }
 
 /// HPB on the device's side, as a mapping scheme has it ([`crate::seat::Declared::published`]).

@@ -424,7 +424,8 @@ fn a_silent_device_is_asked_whether_it_wants_anything() {
     assert_eq!(host.driver.counter("polls"), 1);
 }
 
-const WANT_VICTIM: PiggyBack = PiggyBack { notice: Notice::None, want_entries: false, want_victim: true };
+const WANT_VICTIM: PiggyBack =
+    PiggyBack { notice: Notice::None, want_entries: false, want_victim: true, works_when_idle: false };
 
 fn bitmap(block: u32, reason: BitmapFor) -> Op {
     Op::ValidBitmap { block: Superblock(block), reason }

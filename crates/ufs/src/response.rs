@@ -68,6 +68,9 @@ pub struct PiggyBack {
     pub want_entries: bool,
     /// Hint (Table II): send the valid page bitmap of the block with the fewest valid pages, for GC.
     pub want_victim: bool,
+    /// The device collects garbage in idle time, and may need the host for it. It can speak only in responses, so a
+    /// host without requests should ask now and then (no part of HP-UFS, whose GC never runs in idle time).
+    pub works_when_idle: bool,
 }
 
 /// Recommendations of a device that controls HPB itself (HPB 2.0, device control mode): at most two of each, without

@@ -127,7 +127,8 @@ fn a_response_with_a_piggybacked_entry_and_both_hints() {
         seq: Seq(0x5_1122_3344),
         source: Some(Superblock(0x0605)),
     };
-    let piggyback = PiggyBack { notice: Notice::Entry(entry), want_entries: true, want_victim: true };
+    let piggyback =
+        PiggyBack { notice: Notice::Entry(entry), want_entries: true, want_victim: true, works_when_idle: false };
     let response = Response { piggyback, ..good(DataIn::None) };
     #[rustfmt::skip]
     let golden = [

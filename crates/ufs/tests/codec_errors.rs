@@ -165,7 +165,7 @@ fn a_message_that_contradicts_itself_is_refused() {
     assert_eq!(fields(&one, &[(47, 8)], Some(&read)), ("status", 47));
     assert_eq!(fields(&one, &[(49, 4)], Some(&read)), ("device information", 49));
     assert_eq!(fields(&one, &[(71, 4)], Some(&read)), ("piggyback kind", 71));
-    assert_eq!(fields(&one, &[(71, 0x80)], Some(&read)), ("piggyback type, bits 7-6", 71));
+    assert_eq!(fields(&one, &[(71, 0x80)], Some(&read)), ("piggyback type, bit 7", 71));
     assert_eq!(fields(&one, &[(70, 1)], Some(&read)), ("reserved", 70));
     assert_eq!(fields(&one, &[], Some(&Op::Flush)), ("bytes of data before the response", 40));
     assert_eq!(fields(&one, &[], Some(&Op::EntryTransfer)), ("residual transfer count", 52));

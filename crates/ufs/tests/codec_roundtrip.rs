@@ -197,8 +197,14 @@ fn response() -> impl Strategy<Value = (Response, Op, Seq)> {
             any::<u32>().prop_map(|segment| Notice::WriteSegment(SegmentId(segment))),
             superblock().prop_map(Notice::BitmapOf),
         ];
-        let piggyback = (notice, any::<bool>(), any::<bool>())
-            .prop_map(|(notice, want_entries, want_victim)| PiggyBack { notice, want_entries, want_victim });
+        let piggyback = (notice, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+            |(notice, want_entries, want_victim, works_when_idle)| PiggyBack {
+                notice,
+                want_entries,
+                want_victim,
+                works_when_idle,
+            },
+        );
         (any::<u8>(), status(), answer(near), hpb.clone(), piggyback).prop_map(
             move |(tag, status, (op, mut data), hpb, piggyback)| {
                 // An empty list and no data have the same bytes; they are decoded as a list if the command succeeded.

@@ -38,6 +38,8 @@ pub enum DeviceEvent {
     IdleFlush,
     /// The device may have been without commands for long enough to begin an idle flush.
     Quiet,
+    /// The device may have been idle for long enough to collect garbage.
+    IdleGc,
 }
 
 impl From<NandEvent> for DeviceEvent {
@@ -56,7 +58,7 @@ pub struct Effects {
     pub responses: Vec<(SimTime, Response)>,
 }
 
-/// An exclusive job. While one runs, no command starts.
+/// A job. While one runs, no other does; and no command starts, except beside a step of GC that lets them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Job {
     /// The mapping scheme writes segments.
@@ -149,9 +151,11 @@ pub struct Core {
     pub(crate) counted: Vec<u32>,
     /// Operations in flight.
     pub(crate) ops: Ops,
-    /// The exclusive job, and its operations in flight.
+    /// The job, and its operations in flight.
     pub(crate) job: Option<Job>,
     pub(crate) job_ops: u32,
+    /// Since when the job has stopped commands; `None` if it does not.
+    stopped: Option<SimTime>,
     /// Programs in flight, those that failed and are to be repeated included.
     pub(crate) programs: u32,
     /// True while a map flush runs beside commands.
@@ -229,6 +233,7 @@ impl Core {
             ops: Ops::default(),
             job: None,
             job_ops: 0,
+            stopped: None,
             programs: 0,
             flushing: false,
             first_unlogged: None,
@@ -562,20 +567,40 @@ impl Core {
         }
     }
 
-    /// Begins an exclusive job.
+    /// Begins a job, which stops commands for the moment.
     pub(crate) fn begin_job(&mut self, job: Job) {
         assert!(self.job.is_none(), "{job:?} while {:?} runs", self.job);
         self.job = Some(job);
         self.job_began = self.now;
+        self.stopped = Some(self.now);
     }
 
-    /// Ends the exclusive job.
+    /// Ends the job.
     pub(crate) fn end_job(&mut self) {
         assert_eq!(self.job_ops, 0, "a job ended with operations in flight");
         if let Some(job) = self.job.take() {
             self.note_work(job.into(), self.job_began, self.now);
         }
-        self.stats.exclusive_ns += (self.now - self.job_began).0;
+        self.stop_commands(false);
+    }
+
+    /// The job stops commands from now on, or lets them go on.
+    #[inline]
+    pub(crate) fn stop_commands(&mut self, stop: bool) {
+        match self.stopped {
+            Some(since) if !stop => {
+                self.stats.exclusive_ns += (self.now - since).0;
+                self.stopped = None;
+            }
+            None if stop => self.stopped = Some(self.now),
+            _ => {}
+        }
+    }
+
+    /// The job that stops commands.
+    #[inline(always)]
+    pub(crate) fn exclusive_job(&self) -> Option<Job> {
+        self.job.filter(|_| self.stopped.is_some())
     }
 
     /// A superblock has no valid page left. Erases it as soon as nothing reads it.
@@ -650,8 +675,19 @@ impl Core {
     /// A read of a page has ended. Its superblock may have waited for that to be erased.
     #[inline]
     pub(crate) fn unpin(&mut self, ppa: Ppa) {
-        if self.blocks.unpin(self.layout.superblock_of(ppa)) {
+        self.unpin_superblock(self.layout.superblock_of(ppa));
+    }
+
+    /// The same, of any use of a superblock.
+    #[inline]
+    pub(crate) fn unpin_superblock(&mut self, sb: Superblock) {
+        if self.blocks.unpin(sb) {
             self.erase_unread();
         }
+    }
+
+    /// True if GC goes on in idle time.
+    pub fn collects_when_idle(&self) -> bool {
+        self.cfg.gc.idle.is_some_and(|idle| self.blocks.free() < idle.until)
     }
 }

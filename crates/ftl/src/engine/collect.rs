@@ -5,8 +5,9 @@ use units::{Lpa, Ppa, Seq, Superblock};
 
 use super::state::Engine;
 use super::waiting::MetaGc;
-use crate::core::Job;
+use crate::config::{GcRuns, IdleGc};
 use crate::core::ops::{MAX_ROW, ProgramReason, Purpose};
+use crate::core::{Job, META_RESERVE};
 use crate::seat::{Commit, Mapping, Search};
 use crate::space::blocks::{State, Stream};
 use crate::space::gc::{PageCopy, Phase, Victim};
@@ -17,11 +18,13 @@ impl<M: Mapping> Engine<M> {
     #[inline(always)]
     pub(super) fn begin_gc_step(&mut self) -> bool {
         let free = self.core.blocks.free();
-        self.gc.due(free) && self.map.gc_ready(&self.core) && self.begin_due_gc_step(free)
+        self.gc.due(free) && self.map.gc_ready(&self.core) && self.begin_due_gc_step(free, None)
+            || self.core.cfg.gc.runs == GcRuns::Beside && self.begin_kept_rows(free)
     }
 
+    /// Begins a step that is due, or in idle time one that is worth it.
     #[inline(never)]
-    fn begin_due_gc_step(&mut self, free: u32) -> bool {
+    pub(super) fn begin_due_gc_step(&mut self, free: u32, idle: Option<IdleGc>) -> bool {
         // A device that only reads needs room for nothing but the data that it still holds. Failing flash takes more
         // from it than GC gains with victims that are nearly full of valid pages.
         if self.core.is_read_only() && self.core.buffer.held() == 0 {
@@ -30,11 +33,14 @@ impl<M: Mapping> Engine<M> {
         if self.gc.victim.is_none() && !self.choose_victim(free) {
             return self.begin_last_row(free);
         }
+        if idle.is_some_and(|idle| !self.is_worth(idle)) {
+            return false;
+        }
         // A step needs log room for every page that it copies. It may open at most one superblock, if one is free.
         let limit = self.core.layout.superblock_units() / 2;
         let may_open = free > 0 && self.core.records.ready() && self.map.may_open(&mut self.core, Stream::Gc);
         let places = if may_open { limit } else { self.core.blocks.room(Stream::Gc).min(limit) };
-        let budget = usize::from(self.core.sram.available(Owner::Gc))
+        let budget = usize::from(self.buffers_for_step())
             .min(self.map.room(&self.core))
             .min(places as usize)
             .saturating_sub(self.gc.queue.len())
@@ -48,6 +54,34 @@ impl<M: Mapping> Engine<M> {
         self.core.stats.gc_urgent_steps += u64::from(self.gc.urgent(free));
         self.gc.begin_step(budget);
         true
+    }
+
+    /// True if the victim gains enough for a step in idle time.
+    fn is_worth(&self, idle: IdleGc) -> bool {
+        let most = self.core.layout.superblock_units() * (100 - idle.gain_percent);
+        self.gc.victim.as_ref().is_some_and(|victim| victim.wear || victim.valid * 100 <= most)
+    }
+
+    /// True if commands can go on beside the present step. Where something waits for its end, they have to wait, too,
+    /// because its operations come after theirs.
+    pub(super) fn gc_step_goes_beside(&self) -> bool {
+        let searches = self.gc.phase == Phase::Search && !M::SEARCHES_BESIDE;
+        let awaited = self.gc.urgent(self.core.blocks.free())
+            || self.core.meta.free() <= META_RESERVE
+            || self.map.wants_flush(&self.core);
+        !searches && !awaited
+    }
+
+    /// Buffers that a step may take. Beside commands it leaves the reserve to reads, except for a row of its own.
+    fn buffers_for_step(&self) -> u16 {
+        let all = self.core.sram.available(Owner::Gc);
+        match self.core.cfg.gc.runs {
+            GcRuns::Alone => all,
+            GcRuns::Beside => {
+                let row = self.core.layout.row_units() as u16 + self.gc.queue.len() as u16;
+                self.core.sram.available(Owner::Write).max(row).min(all)
+            }
+        }
     }
 
     /// The fewest pages for which a step begins: a row. But while host writes wait for GC, they hold all buffers except
@@ -66,12 +100,25 @@ impl<M: Mapping> Engine<M> {
         let may_open = free > 0 && self.core.records.ready() && self.map.may_open(&mut self.core, Stream::Gc);
         let fits = may_open || self.core.blocks.room(Stream::Gc) as usize >= self.gc.queue.len();
         let stuck = self.gc.urgent(free) && !self.gc.queue.is_empty() && fits;
-        if !stuck || self.map.room(&self.core) < self.gc.queue.len() {
-            return false;
-        }
+        stuck && self.map.room(&self.core) >= self.gc.queue.len() && self.begin_to_program(free)
+    }
+
+    /// Begins a step that only programs copies. A step beside commands may have left full rows of them, because host
+    /// data took log entries or log blocks meanwhile. Until they are on flash, they hold buffers that others wait for.
+    #[inline(never)]
+    fn begin_kept_rows(&mut self, free: u32) -> bool {
+        let (open, row) = (self.core.blocks.room_in_row(Stream::Gc), self.core.layout.row_units());
+        let n = if open > 0 { open } else { row } as usize;
+        let kept = self.gc.queue.len() >= n && self.map.room(&self.core) >= n;
+        let places = open > 0 || kept && free > 0 && self.core.records.ready();
+        let may_open = open > 0 || places && self.map.may_open(&mut self.core, Stream::Gc);
+        kept && may_open && self.begin_to_program(free)
+    }
+
+    fn begin_to_program(&mut self, free: u32) -> bool {
         self.core.begin_job(Job::Gc);
         self.core.stats.gc_steps += 1;
-        self.core.stats.gc_urgent_steps += 1;
+        self.core.stats.gc_urgent_steps += u64::from(self.gc.urgent(free));
         self.gc.begin_step(0);
         self.gc.phase = Phase::Program;
         true
@@ -205,6 +252,15 @@ impl<M: Mapping> Engine<M> {
         while !self.gc.queue.is_empty() {
             let mut row = self.core.blocks.room_in_row(Stream::Gc);
             if row == 0 {
+                if self.core.cfg.gc.runs == GcRuns::Beside {
+                    // Host data may have taken log blocks since the step began, or be recording one.
+                    if !self.core.records.ready() {
+                        return false;
+                    }
+                    if !self.map.may_open(&mut self.core, Stream::Gc) {
+                        break;
+                    }
+                }
                 let sb = self.core.blocks.open_next(Stream::Gc).expect("a step begins only with a free superblock");
                 self.opened(Stream::Gc, sb, ProgramReason::Job);
                 row = self.core.blocks.room_in_row(Stream::Gc);
@@ -228,10 +284,19 @@ impl<M: Mapping> Engine<M> {
         let mut items = [0u32; MAX_ROW];
         for item in &mut items[..n as usize] {
             *item = self.gc.queue.pop_front().expect("counted by the caller");
+            self.hold_source(*item);
         }
         self.submit_row(Stream::Gc, &items[..n as usize], seq);
         self.core.units_to_log += n as usize;
         self.core.copies_to_log += n as usize;
+    }
+
+    /// Beside commands, the source of a copy could be erased and filled again while the copy is being programmed. It
+    /// would name a block that may hold newer data of its address by then.
+    fn hold_source(&mut self, copy: u32) {
+        if self.core.cfg.gc.runs == GcRuns::Beside {
+            self.core.blocks.pin(self.gc.page(copy).source);
+        }
     }
 
     pub(super) fn gc_program_done(&mut self, token: u32, ppa: Ppa, n: u32, seq: Seq) {
@@ -255,6 +320,9 @@ impl<M: Mapping> Engine<M> {
                 overtaken: false,
             };
             self.map.committed(&mut self.core, commit);
+            if self.core.cfg.gc.runs == GcRuns::Beside {
+                self.core.unpin_superblock(copy.source);
+            }
         }
         self.map.program_done(&mut self.core, sb);
     }

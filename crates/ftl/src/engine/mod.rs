@@ -4,13 +4,14 @@
 //! The firmware has one thread. An *exclusive job* (a map flush, a GC step, the collection of metadata superblocks, a
 //! recovery) stops the front end until its operations are done. Commands that are under way continue. A map flush can
 //! also run beside commands ([`Flush::beside_commands`](crate::seat::Flush::beside_commands)). It moves on between
-//! jobs.
+//! jobs. With [`GcRuns::Beside`](crate::config::GcRuns) a GC step is a job that stops the front end only while something
+//! waits for its end.
 //!
 //! - `core`: flash, SRAM, tables, and the effects of the current call. `lend`: the part of it that a scheme may use.
 //! - `state`: one command per tag. `waiting`: the queues of work that waits.
 //! - `stays`, `activity`: what is noted for those who watch.
 //! - `front`, `read`, `write`, `loads`, `lookups`, `batch`: commands. `rows`: programming of user data.
-//! - `collect`: GC and metadata GC. `failure`: operations that fail. `power`, `recover`: loss of power, and recovery.
+//! - `collect`: GC and metadata GC. `idle_gc`: GC in idle time. `failure`: operations that fail. `power`, `recover`: loss of power, and recovery.
 
 mod activity;
 mod batch;
@@ -18,6 +19,7 @@ mod collect;
 mod failure;
 mod firmware;
 mod front;
+mod idle_gc;
 mod loads;
 mod lookups;
 pub(crate) mod power;
@@ -39,6 +41,7 @@ use ufs::{Command, DataIn, HpbNotice, Notice, PiggyBack, Response, Status, Tag};
 use units::{Lpa, Seq, SimTime};
 
 use self::state::{Engine, Translation};
+use crate::config::GcRuns;
 use crate::core::ops::{ProgramReason, Purpose};
 use crate::core::{DeviceEvent, Job, META_RESERVE};
 use crate::knowledge::meta::Kind;
@@ -84,6 +87,7 @@ impl<M: Mapping> Engine<M> {
             DeviceEvent::Firmware => self.thread_wake = false,
             DeviceEvent::IdleFlush => self.idle_timer(),
             DeviceEvent::Quiet => self.lookups.quiet_over(),
+            DeviceEvent::IdleGc => self.idle_time.woken(),
         }
         self.run_until_blocked();
         if self.core.watch.is_some() {
@@ -130,8 +134,8 @@ impl<M: Mapping> Engine<M> {
         self.core.ops.finish(token);
     }
 
-    /// Does all that can be done at this time. While a job runs, no command starts. Commands that have arrived during a
-    /// job start before the next job.
+    /// Does all that can be done at this time. While an exclusive job runs, no command starts. Commands that have
+    /// arrived during a job start before the next job.
     #[inline(always)]
     fn run_until_blocked(&mut self) {
         loop {
@@ -139,12 +143,14 @@ impl<M: Mapping> Engine<M> {
                 self.program_again();
             }
             if let Some(job) = self.core.job {
-                if self.core.job_ops > 0 || !self.advance(job) {
+                if self.core.job_ops == 0 && self.advance(job) {
+                    self.core.end_job();
+                } else if !self.goes_beside(job) {
                     return;
                 }
-                self.core.end_job();
             }
-            if self.core.flushing {
+            let job = self.core.job.is_some();
+            if self.core.flushing && !job {
                 self.advance_flush();
             }
             self.start_commands();
@@ -157,10 +163,12 @@ impl<M: Mapping> Engine<M> {
             }
             self.retry_waiting();
             self.write_trims();
-            self.map.background(&mut self.core, false);
+            if !job {
+                self.map.background(&mut self.core, false);
+            }
             self.set_idle_timer();
-            if !self.begin_due_job() {
-                if behind {
+            if job || !self.begin_due_job() {
+                if behind && !job {
                     // GC is behind, but nothing can be collected now.
                     self.program_host_data();
                 }
@@ -177,9 +185,23 @@ impl<M: Mapping> Engine<M> {
         } else if self.map.wants_flush(&self.core) && self.begin_map_flush() {
             self.core.stats.map_flushes += 1;
         } else if !self.begin_gc_step() {
-            return self.begin_idle_flush();
+            return self.begin_idle_gc() || self.begin_idle_flush();
         }
         true
+    }
+
+    /// True if commands go on while this job runs.
+    #[inline]
+    fn goes_beside(&mut self, job: Job) -> bool {
+        if job != Job::Gc || self.core.cfg.gc.runs == GcRuns::Alone {
+            return false;
+        }
+        let beside = self.gc_step_goes_beside();
+        if beside && !std::mem::replace(&mut self.gc.beside, true) {
+            self.core.stats.gc_beside_steps += 1;
+        }
+        self.core.stop_commands(!beside);
+        beside
     }
 
     /// Begins a map flush. False if one is under way beside commands, or could not cover anything yet.
@@ -281,12 +303,14 @@ impl<M: Mapping> Engine<M> {
     /// Ends a command. Fills the response in place, in the list of effects, because moving a `Response` is slow.
     #[inline(always)]
     fn respond_with(&mut self, tag: u8, fill: impl FnOnce(&mut DataIn)) {
+        const NOTHING: PiggyBack =
+            PiggyBack { notice: Notice::None, want_entries: false, want_victim: false, works_when_idle: false };
         const BLANK: Response = Response {
             tag: Tag(0),
             status: Status::Good,
             data: DataIn::None,
             hpb: HpbNotice::None,
-            piggyback: PiggyBack { notice: Notice::None, want_entries: false, want_victim: false },
+            piggyback: NOTHING,
         };
         let mut notice = HpbNotice::None;
         self.core.publisher.notify(tag, &mut notice);
@@ -296,6 +320,7 @@ impl<M: Mapping> Engine<M> {
         let cmd = &mut self.commands[usize::from(tag)];
         assert!(cmd.active, "tag {tag} answered twice");
         cmd.active = false;
+        self.idle_time.answered(cmd.op.is_user());
         let status = cmd.status;
         // One thread makes all answers, so they leave in the order in which they were made.
         self.answered = self.answered.max(self.core.now + cmd.cost + cmd.sealing);

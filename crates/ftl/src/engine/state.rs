@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use ufs::{Content, DataOut, Op, Status};
 use units::{Nanos, Seq, SimTime};
 
+use super::idle_gc::IdleTime;
 use super::recover::state::Recovery;
 use super::waiting::{FailedRow, Flushing, Loads, Lookups, MetaGc, Pack, WaitingRead};
 use crate::config::EngineConfig;
@@ -89,6 +90,7 @@ pub struct Engine<M: Mapping> {
     pub(super) pack: Pack,
     pub(super) lookups: Lookups,
     pub(super) meta_gc: MetaGc,
+    pub(super) idle_time: IdleTime,
     /// State of a recovery, while the mapping is being rebuilt.
     pub(super) recovery: Option<Box<Recovery>>,
     /// Rows whose program has failed.
@@ -142,6 +144,7 @@ impl<M: Mapping> Engine<M> {
             pack: Pack::default(),
             lookups: Lookups::default(),
             meta_gc: MetaGc::default(),
+            idle_time: IdleTime::default(),
             recovery: None,
             failed_rows: VecDeque::new(),
             idle_mark: None,

@@ -78,7 +78,7 @@ impl<M: Mapping> Engine<M> {
     /// Commands wait for the front end: notes what has become of it.
     #[inline(never)]
     fn note_front(&self, stays: &mut Stays, events: &mut Vec<Event>) {
-        let (job, next) = (self.core.job.map(Work::from), self.ordered.front().copied());
+        let (job, next) = (self.core.exclusive_job().map(Work::from), self.ordered.front().copied());
         let front = Front { job, next, loads: next.is_some() && self.lookups.write_loading };
         if stays.front == front {
             return;
@@ -143,7 +143,7 @@ impl<M: Mapping> Engine<M> {
 
     /// The job that keeps commands from being started or accepted.
     fn held_by(&self) -> Option<Stay> {
-        self.core.job.map(|job| match job {
+        self.core.exclusive_job().map(|job| match job {
             Job::MapFlush => Stay::MapFlush,
             Job::Gc => Stay::Gc,
             Job::MetaGc => Stay::MetaGc,

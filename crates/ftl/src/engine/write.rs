@@ -31,7 +31,7 @@ impl<M: Mapping> Engine<M> {
     /// Accepts writes, flushes and trims, in order, as long as there is room.
     #[inline(always)]
     pub(super) fn accept_ordered(&mut self) {
-        if self.core.job.is_some() {
+        if self.core.exclusive_job().is_some() {
             return;
         }
         while let Some(&tag) = self.ordered.front() {
@@ -218,7 +218,7 @@ impl<M: Mapping> Engine<M> {
         if !self.core.buffer.fua_queue.is_empty() && !self.program_fua_rows() {
             return;
         }
-        while self.core.job.is_none() && !self.core.buffer.queue.is_empty() {
+        while self.core.exclusive_job().is_none() && !self.core.buffer.queue.is_empty() {
             let (queued, forced) = (self.core.buffer.queue.len() as u32, self.core.buffer.is_forced());
             match self.next_row(queued, forced) {
                 NextRow::Of(n) => self.program_row(n, |buffer| buffer.queue.pop_front()),
@@ -231,7 +231,7 @@ impl<M: Mapping> Engine<M> {
     /// data must not take before them.
     #[inline(never)]
     fn program_fua_rows(&mut self) -> bool {
-        while self.core.job.is_none() && !self.core.buffer.fua_queue.is_empty() {
+        while self.core.exclusive_job().is_none() && !self.core.buffer.fua_queue.is_empty() {
             let (queued, forced) = (self.core.buffer.fua_queue.len() as u32, self.core.buffer.is_fua_forced());
             match self.next_row(queued, forced) {
                 NextRow::Of(n) => self.program_row(n, |buffer| buffer.fua_queue.pop_front()),

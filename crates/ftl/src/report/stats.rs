@@ -51,6 +51,10 @@ units::counters! {
     gc_steps: always,
     /// Of these, those taken because free superblocks were down to the reserve, where host writes wait.
     gc_urgent_steps: never,
+    /// GC steps in idle time, for which no write paid.
+    gc_idle_steps,
+    /// GC steps during which commands went on.
+    gc_beside_steps,
     /// Victims taken for wear levelling.
     wear_victims: always,
     /// Superblocks erased.

@@ -64,7 +64,7 @@ pub enum Work {
     MapFlush,
     /// A map flush beside commands, which go on.
     FlushBeside,
-    /// Everything, on a step of GC.
+    /// Everything, on a step of GC; commands may go on beside it.
     Gc,
     /// Everything, on the collection of metadata superblocks.
     MetaGc,

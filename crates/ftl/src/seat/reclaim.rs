@@ -8,6 +8,10 @@ use crate::space::gc::Victim;
 
 /// Decisions of garbage collection and wear levelling. The engine reads, copies and erases.
 pub trait Reclaim {
+    /// True if commands may go on while a search is under way ([`GcRuns::Beside`](crate::config::GcRuns)): what it has
+    /// found in SRAM stays there.
+    const SEARCHES_BESIDE: bool = true;
+
     /// True if a GC step may start now.
     fn gc_ready(&self, core: &Core) -> bool {
         let _ = core;

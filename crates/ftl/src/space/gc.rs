@@ -135,6 +135,8 @@ pub struct Gc {
     pub budget: usize,
     /// Copies that have been read and not been submitted for programming.
     pub queue: VecDeque<u32>,
+    /// Commands have gone on during this step.
+    pub beside: bool,
     /// A superblock whose erase count lags behind; wear levelling shall collect it.
     pub wear_due: Option<Superblock>,
     pages: Vec<PageCopy>,
@@ -155,6 +157,7 @@ impl Gc {
             exhausted: false,
             budget: 0,
             queue: VecDeque::new(),
+            beside: false,
             wear_due: None,
             pages: Vec::new(),
             free_pages: Vec::new(),
@@ -223,6 +226,7 @@ impl Gc {
         self.pace.begin_step();
         self.phase = Phase::Search;
         self.exhausted = false;
+        self.beside = false;
         self.budget = budget;
         self.searched_before = self.victim.as_ref().map_or(0, |v| v.searched);
     }
@@ -282,7 +286,7 @@ impl Gc {
 #[cfg(feature = "explore")]
 impl std::hash::Hash for Gc {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        let Gc { cfg: _, victim, phase, exhausted, budget, queue, wear_due, pages, free_pages, .. } = self;
+        let Gc { cfg: _, victim, phase, exhausted, budget, queue, beside: _, wear_due, pages, free_pages, .. } = self;
         (victim, phase, exhausted, budget, queue, wear_due).hash(state);
         (&self.pace, self.searched_before, self.since_wear, free_pages).hash(state);
         (0..).zip(pages).filter(|(id, _)| !free_pages.contains(id)).for_each(|page| page.hash(state));
@@ -292,10 +296,19 @@ impl std::hash::Hash for Gc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::GcPace;
+    use crate::config::{GcPace, GcRuns};
 
     fn config(start: u32, relaxed: u32, hurried: u32, reserve: u32) -> GcConfig {
-        GcConfig { pace: GcPace::Searched, start, relaxed, hurried, reserve, units_per_step: 64 }
+        GcConfig {
+            pace: GcPace::Searched,
+            start,
+            relaxed,
+            hurried,
+            reserve,
+            units_per_step: 64,
+            runs: GcRuns::Alone,
+            idle: None,
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use nand::{CellTiming, Faults, FreeWork, Geometry, Timing};
 use units::Nanos;
 
-use crate::config::{EngineConfig, GcConfig, GcPace, LogConfig, SramConfig};
+use crate::config::{EngineConfig, GcConfig, GcPace, GcRuns, LogConfig, SramConfig};
 use crate::write_path::WritePathConfig;
 
 /// 4096 addresses on one die, 512 in a translation page.
@@ -30,7 +30,16 @@ pub fn small() -> EngineConfig {
         sram: SramConfig { pool: 32, segment_cache: 1, reserve: 12, entries: false, own_cache: None },
         mappings: (),
         log: LogConfig { entries: 128, max_log_blocks: 8 },
-        gc: GcConfig { pace: GcPace::Searched, start: 8, relaxed: 6, hurried: 4, reserve: 2, units_per_step: 64 },
+        gc: GcConfig {
+            pace: GcPace::Searched,
+            start: 8,
+            relaxed: 6,
+            hurried: 4,
+            reserve: 2,
+            units_per_step: 64,
+            runs: GcRuns::Alone,
+            idle: None,
+        },
         wear_spread: 64,
         seal_key: [0, 0],
         faults: Faults::default(),

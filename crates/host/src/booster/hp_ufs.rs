@@ -15,7 +15,8 @@
 //! - The host names a block as freed only after it has applied everything ever placed in it. The device believes it
 //!   only then.
 //! - The device can speak only in responses. If requests are outstanding and nothing comes for 200 us, the driver polls
-//!   with an entry transfer. Its response carries what the device could not send before.
+//!   with an entry transfer. Its response carries what the device could not send before. It also polls in idle time, at
+//!   growing distances, if the device says that it collects garbage then.
 //! - The driver reserves tags for internal commands. So writes that wait for room in the device's log cannot block the
 //!   commands that make room.
 //!
@@ -100,7 +101,7 @@ units::counters! {
     entry_transfers: always,
     /// Of these, sent only to tell the device the host sequence number.
     entry_transfers_to_report: always,
-    /// Of these, sent because nothing had come for a while.
+    /// Of these, sent because nothing had come for a while, in idle time included.
     polls: always,
     /// Valid page bitmaps sent.
     bitmaps_sent: always,
@@ -219,6 +220,7 @@ impl OwnCommands for HpUfs {
     #[inline]
     fn resume(&mut self, now: SimTime) {
         self.last_activity = now;
+        self.moved_on();
     }
 
     #[inline]

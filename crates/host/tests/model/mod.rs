@@ -401,7 +401,12 @@ impl Device {
             }
             _ => Notice::None,
         };
-        PiggyBack { notice, want_entries: fresh.len() > 24, want_victim: self.random.percent(hints) }
+        PiggyBack {
+            notice,
+            want_entries: fresh.len() > 24,
+            want_victim: self.random.percent(hints),
+            works_when_idle: false,
+        }
     }
 
     pub fn in_flight(&self) -> (usize, usize) {

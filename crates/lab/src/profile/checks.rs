@@ -1,6 +1,6 @@
 //! What no single key can say: the values of a profile must fit each other.
 
-use ftl::GcPace;
+use ftl::{GcPace, GcRuns};
 use host::HostConfig;
 use nand::Geometry;
 use params::{Owners, ParamError};
@@ -19,7 +19,7 @@ pub(super) fn require(
     holds: bool,
     table: &str,
     key: &str,
-    value: u32,
+    value: impl Into<params::Value>,
     allowed: impl Into<String>,
 ) -> Result<(), ParamError> {
     if holds { Ok(()) } else { Err(ParamError::must_be(table, key, &value.into(), allowed.into())) }
@@ -122,5 +122,12 @@ fn check_gc(v: &Values, geometry: &Geometry) -> Result<(), ParamError> {
     let (row, step) = (geometry.row_units(), g.units_per_step);
     let long_enough = step >= row || g.pace != GcPace::Gained;
     let allowed = format!("at least a row of {row} units with gc.pace = \"gained\"");
-    require(long_enough, "gc", "units_per_step", step, allowed)
+    require(long_enough, "gc", "units_per_step", step, allowed)?;
+    let steps = g.runs == GcRuns::Alone || g.pace == GcPace::Gained;
+    require(steps, "gc", "runs", g.runs.name(), "\"alone\", or \"beside\" with gc.pace = \"gained\"")?;
+    let (until, start) = (g.idle_superblocks, g.start_superblocks);
+    let reaches = g.idle_after_ms.count().is_none() || until >= start && until < geometry.data_superblocks;
+    let most = geometry.data_superblocks - 1;
+    let allowed = format!("{start} to {most} with gc.idle_after_ms: gc.start_superblocks up to nand.data_superblocks");
+    require(reaches, "gc", "idle_superblocks", until, allowed)
 }

@@ -43,6 +43,7 @@ pub fn tiny(scheme: &str, seed: u64) -> Spec {
 }
 
 /// Runs requests in order at a depth.
+#[allow(dead_code, reason = "not every test does")]
 pub fn closed(spec: &Spec, requests: Vec<WorkRequest>, depth: u32) -> Result<RunResult, LabError> {
     replay(spec, requests, ReplayMode::Closed { depth, per_file: false })
 }

@@ -503,6 +503,9 @@ impl<C: EntryCache, const TWO_LEVELS: bool> Flush for Demand<C, TWO_LEVELS> {
 }
 
 impl<C: EntryCache, const TWO_LEVELS: bool> Reclaim for Demand<C, TWO_LEVELS> {
+    /// Lookups of commands evict entries that a search has found cached.
+    const SEARCHES_BESIDE: bool = false;
+
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
         // The log could not tell a copy of a copy from a copy that was overtaken.
         let logged = self.logged_blocks(core);

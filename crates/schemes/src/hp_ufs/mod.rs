@@ -480,6 +480,7 @@ impl HostProtocol for HpUfs {
     fn respond(&mut self, core: &mut Core, response: &mut Response) {
         response.piggyback.want_entries = core.log().unsent() > self.own.handover_above_entries as usize;
         response.piggyback.want_victim = self.victims.wanted();
+        response.piggyback.works_when_idle = core.collects_when_idle();
         if let Some(sb) = self.victims.question() {
             response.piggyback.notice = Notice::BitmapOf(sb);
             return;

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use ftl::{
-    Device, DeviceConfig, DeviceEvent, DeviceStats, GcConfig, GcCopy, GcPace, LogConfig, MappingKind, Moment,
+    Device, DeviceConfig, DeviceEvent, DeviceStats, GcConfig, GcCopy, GcPace, GcRuns, LogConfig, MappingKind, Moment,
     SramConfig, WritePathConfig,
 };
 use nand::{CellTiming, Counters, FreeWork, Geometry, Timing};
@@ -64,7 +64,16 @@ pub fn tiny() -> DeviceConfig {
         sram: SramConfig { pool: 96, segment_cache: 2, reserve: 24, entries: false, own_cache: None },
         mappings,
         log: LogConfig { entries: 192, max_log_blocks: 6 },
-        gc: GcConfig { pace: GcPace::Searched, start: 10, relaxed: 8, hurried: 6, reserve: 3, units_per_step: 64 },
+        gc: GcConfig {
+            pace: GcPace::Searched,
+            start: 10,
+            relaxed: 8,
+            hurried: 6,
+            reserve: 3,
+            units_per_step: 64,
+            runs: GcRuns::Alone,
+            idle: None,
+        },
         wear_spread: 8,
         faults: nand::Faults::default(),
         sabotage: None,

@@ -32,7 +32,7 @@
 //! | 8 | 4 | low 32 bits of the sequence number of an entry |
 //! | 12 | 2 | source block of an entry, packed (0 = none, else block + 1); block of a bitmap hint, packed |
 //! | 14 | 1 | length of an entry, 1-32 |
-//! | 15 | 1 | type: bits 3-0 kind, bit 4 want entries, bit 5 want victim, bits 7-6 0 |
+//! | 15 | 1 | type: bits 3-0 kind, bit 4 want entries, bit 5 want victim, bit 6 works when idle, bit 7 0 |
 //!
 //! The kinds are 0 none, 1 entry, 2 write segment and 3 bitmap of block. Fields that the kind does not use are 0. The
 //! entries of a multi-entry transfer have the same 16 bytes each, with kind 1 and no hints. The source block has 16
@@ -92,6 +92,7 @@ const KIND_WRITE_SEGMENT: u8 = 2;
 const KIND_BITMAP_OF: u8 = 3;
 const WANT_ENTRIES: u8 = 0x10;
 const WANT_VICTIM: u8 = 0x20;
+const WORKS_WHEN_IDLE: u8 = 0x40;
 
 /// The address in a command extension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -246,6 +247,9 @@ pub(super) fn piggyback(piggyback: &PiggyBack) -> Result<[u8; PIGGYBACK_BYTES], 
     if piggyback.want_victim {
         bytes[15] |= WANT_VICTIM;
     }
+    if piggyback.works_when_idle {
+        bytes[15] |= WORKS_WHEN_IDLE;
+    }
     Ok(bytes)
 }
 
@@ -272,8 +276,10 @@ pub(super) fn decode_piggyback(bytes: Reader<'_>, near: Seq) -> Result<PiggyBack
             return Err(bytes.fault(15, "piggyback kind", u64::from(kind), Allowed::Range { min: 0, max: 3 }));
         }
     };
-    bytes.exactly(15, "piggyback type, bits 7-6", u64::from(raw >> 6), 0)?;
-    Ok(PiggyBack { notice, want_entries: raw & WANT_ENTRIES != 0, want_victim: raw & WANT_VICTIM != 0 })
+    bytes.exactly(15, "piggyback type, bit 7", u64::from(raw >> 7), 0)?;
+    let has = |hint: u8| raw & hint != 0;
+    let (want_entries, want_victim) = (has(WANT_ENTRIES), has(WANT_VICTIM));
+    Ok(PiggyBack { notice, want_entries, want_victim, works_when_idle: has(WORKS_WHEN_IDLE) })
 }
 
 /// One entry of a multi-entry transfer.

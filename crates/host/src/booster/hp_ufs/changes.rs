@@ -23,11 +23,28 @@ impl HpUfs {
             Notice::WriteSegment(segment) => self.hint_write(segment),
             Notice::BitmapOf(block) => self.hint_bitmap(block),
         }
+        if piggyback.works_when_idle || self.pending.fruitless.is_some() {
+            self.note_idle_work(piggyback);
+        }
         if piggyback.want_entries || piggyback.want_victim {
             self.pending.work = true;
             self.pending.entries |= piggyback.want_entries;
             self.pending.victim |= piggyback.want_victim;
         }
+    }
+
+    /// What a response says of the device's work in idle time.
+    #[inline(never)]
+    fn note_idle_work(&mut self, piggyback: &PiggyBack) {
+        self.pending.fruitless = piggyback.works_when_idle.then(|| self.pending.fruitless.unwrap_or(0));
+        if piggyback.notice != Notice::None {
+            self.moved_on();
+        }
+    }
+
+    /// The device has moved on in idle time, so the next poll comes soon.
+    pub(super) fn moved_on(&mut self) {
+        self.pending.fruitless = self.pending.fruitless.map(|_| 0);
     }
 
     pub(super) fn internal_response(&mut self, op: &Op, response: &mut Response, ready: &mut VecDeque<Part>) {
@@ -54,6 +71,9 @@ impl HpUfs {
                 self.pending.transferring = false;
                 if let DataIn::Entries(entries) = &response.data {
                     self.take_entries(entries);
+                    if !entries.is_empty() {
+                        self.moved_on();
+                    }
                 }
             }
             Op::ValidBitmap { block, reason } => self.bitmap_answered(block, reason, response.status),

@@ -30,6 +30,12 @@ const REPORT_EVERY: u64 = 256;
 /// The driver polls if requests are outstanding and no response has come for this long.
 const POLL_AFTER: Nanos = Nanos::from_micros(200);
 
+/// The first poll in idle time, if the device works then. Each poll that brings nothing doubles the time to the next.
+const IDLE_POLL_AFTER: Nanos = Nanos::from_millis(1);
+
+/// After so many polls that have brought nothing, about 4 s, the driver does not poll until the next request.
+const MOST_FRUITLESS: u32 = 12;
+
 impl HpUfs {
     /// The most urgent internal command.
     pub(super) fn next_internal(&mut self) -> Option<Internal> {
@@ -246,8 +252,15 @@ impl HpUfs {
     /// writeback hint.
     #[inline]
     pub(super) fn poll_due(&self, idle_since: Option<SimTime>) -> Option<SimTime> {
-        let waiting = idle_since.is_none() && !self.pending.transferring;
-        waiting.then(|| self.last_activity + POLL_AFTER)
+        if self.pending.transferring {
+            return None;
+        }
+        let after = match (idle_since, self.pending.fruitless) {
+            (None, _) => POLL_AFTER,
+            (Some(_), Some(n)) if n < MOST_FRUITLESS => Nanos(IDLE_POLL_AFTER.0 << n),
+            (Some(_), _) => return None,
+        };
+        Some(self.last_activity + after)
     }
 
     /// Asks the device whether it wants anything, if that is due.
@@ -257,6 +270,9 @@ impl HpUfs {
         }
         self.last_activity = now;
         self.stats.polls += 1;
+        if idle_since.is_some() {
+            self.pending.fruitless = self.pending.fruitless.map(|n| n + 1);
+        }
         Some(self.entry_transfer())
     }
 
@@ -303,6 +319,7 @@ impl HpUfs {
         self.pending.sending_bitmap = false;
         if status == Status::Good {
             self.pending.refused.clear();
+            self.moved_on();
             return;
         }
         self.stats.bitmaps_refused += 1;

@@ -27,6 +27,8 @@ pub(super) struct Pending {
     pub is_hinted: Bits,
     /// Writebacks and attests under way. There are few.
     pub writing: Vec<Writing>,
+    /// The device works in idle time, and so many polls in a row have brought nothing; `None` if it does not.
+    pub fruitless: Option<u32>,
     /// True if the device wants a GC victim.
     pub victim: bool,
     /// The device wants the bitmap of this block.
@@ -55,6 +57,7 @@ impl Pending {
             loading: 0,
             entries: false,
             transferring: false,
+            fruitless: None,
             hinted: VecDeque::new(),
             is_hinted: Bits::new(info.segments() as usize),
             writing: Vec::new(),
