@@ -25,14 +25,32 @@ fn text(from: impl Read) -> Result<String, String> {
     if bytes.len() as u64 > MOST_BYTES {
         return Err(format!("has more than {MOST_BYTES} bytes; a job file, profile or scenario has less"));
     }
+    if let Some(text) = from_utf16(&bytes) {
+        return Ok(text);
+    }
     let text = String::from_utf8(bytes).map_err(|error| {
-        let bytes = error.as_bytes();
-        let hint = if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) { "UTF-16, " } else { "" };
         let at = error.utf8_error().valid_up_to();
-        let line = 1 + bytes[..at].iter().filter(|&&b| b == b'\n').count();
-        format!("line {line}: {hint}no text in UTF-8")
+        let line = 1 + error.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count();
+        format!("line {line}: no text in UTF-8")
     })?;
     Ok(without_mark(&text).to_owned())
+}
+
+/// Whether a text begins with a byte order mark of UTF-16, as editors and shells of Windows write it.
+pub(crate) fn is_utf16(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff])
+}
+
+/// The text of a file in UTF-16, if it is one; what is no character of it is replaced.
+pub(crate) fn from_utf16(bytes: &[u8]) -> Option<String> {
+    let (mark, rest) = bytes.split_at_checked(2)?;
+    let of: fn([u8; 2]) -> u16 = match mark {
+        [0xff, 0xfe] => u16::from_le_bytes,
+        [0xfe, 0xff] => u16::from_be_bytes,
+        _ => return None,
+    };
+    let units = rest.chunks_exact(2).map(|pair| of([pair[0], pair[1]]));
+    Some(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
 }
 
 /// A text without the byte order mark.
@@ -59,9 +77,11 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_no_text_and_other_encodings_are_named() {
+    fn a_byte_order_mark_is_no_text_and_utf_16_is_read() {
         assert_eq!(text(&b"\xef\xbb\xbf[a]\n"[..]).unwrap(), "[a]\n");
         assert_eq!(text(&b"[a]\nrw=\xff\n"[..]).unwrap_err(), "line 2: no text in UTF-8");
-        assert_eq!(text(&b"\xff\xfe[\0a\0"[..]).unwrap_err(), "line 1: UTF-16, no text in UTF-8");
+        for text16 in [&b"\xff\xfe[\0a\0]\0"[..], b"\xfe\xff\0[\0a\0]"] {
+            assert_eq!(text(text16).unwrap(), "[a]", "UTF-16 is read");
+        }
     }
 }

@@ -13,6 +13,7 @@ pub const EMBEDDED: &[(&str, &str)] = &[
     ("hpbvalve", include_str!("../../../../profiles/hpbvalve.toml")),
     ("msftl", include_str!("../../../../profiles/msftl.toml")),
     ("pixel4", include_str!("../../../../profiles/pixel4.toml")),
+    ("pixel4-used", include_str!("../../../../profiles/pixel4-used.toml")),
     ("nexus5", include_str!("../../../../profiles/nexus5.toml")),
     ("emmc45", include_str!("../../../../profiles/emmc45.toml")),
     ("ufs21", include_str!("../../../../profiles/ufs21.toml")),

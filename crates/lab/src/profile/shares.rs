@@ -67,6 +67,7 @@ impl Shares {
             ("gc.relaxed_superblocks", &mut gc.relaxed_superblocks),
             ("gc.hurried_superblocks", &mut gc.hurried_superblocks),
             ("gc.reserve_superblocks", &mut gc.reserve_superblocks),
+            ("gc.idle_superblocks", &mut gc.idle_superblocks),
         ] {
             if let Some(said) = self.of(name) {
                 *threshold = said.count(said.share.part(superblocks).round())?;
@@ -104,6 +105,16 @@ mod tests {
     fn with(set: &[&str]) -> Result<Profile, String> {
         let set: Vec<_> = set.iter().map(|text| parse_override(text).unwrap()).collect();
         Profile::load("hp-ufs", &set).map_err(|error| error.problem)
+    }
+
+    #[test]
+    fn a_mark_for_idle_time_is_a_share_too_and_has_to_lie_above_the_start() {
+        let idle = |mark: &str| with(&["gc.idle_after_ms=5", &format!("gc.idle_superblocks={mark}")]);
+        assert_eq!(idle("50 %").unwrap().values.gc.idle_superblocks, 4736);
+        let low = idle("1 %").unwrap_err();
+        assert!(low.starts_with("gc.idle_superblocks = 95: must be 2400 to 9471 with gc.idle_after_ms"), "{low}");
+        let beside = with(&["gc.runs=beside"]).unwrap_err();
+        assert_eq!(beside, "gc.runs = \"beside\": must be \"alone\", or \"beside\" with gc.pace = \"gained\"");
     }
 
     #[test]

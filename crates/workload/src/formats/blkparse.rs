@@ -37,7 +37,9 @@ fn read(files: &[TraceFile], records: &mut Records) -> Result<(), TraceError> {
             records: &mut *records,
         };
         for event in events(file) {
-            reader.event(&event?)?;
+            if let Err(error) = event.and_then(|event| reader.event(&event)) {
+                reader.records.report.leave_out(&error);
+            }
         }
     }
     Ok(())
@@ -119,7 +121,7 @@ impl Reader<'_> {
         let request = WorkRequest {
             arrival: SimTime(event.time),
             flags,
-            process: self.records.names.index_of(&process_of(event.line)),
+            process: self.records.names.index_of(&process_of(event.line, fields)),
             ..self.origin.request(event.line.number, op, sector, bytes)
         };
         self.outstanding.queued(Place { device, op, sector: request.sector }, bytes, self.records.list.len());
@@ -129,8 +131,8 @@ impl Reader<'_> {
 
     fn complete(&mut self, place: Place, bytes: u64, time: u64) {
         let found = self.outstanding.completed(place, bytes);
-        self.records.report.unmatched_completions += u64::from(found.is_empty());
-        for index in found {
+        self.records.report.unmatched_completions += u64::from(found.is_none());
+        for index in found.into_iter().flatten() {
             let request = &mut self.records.list[index].request;
             request.phone_latency = Some(Nanos(time.saturating_sub(request.arrival.0)));
         }
@@ -139,6 +141,7 @@ impl Reader<'_> {
 
 /// `sector + sectors`, or nothing for what has no address.
 fn extent(fields: &mut Fields<'_>) -> Result<(u64, u64), TraceError> {
+    let before = *fields;
     match fields.optional("sector") {
         Some(field) if !field.text.starts_with(b"[") && !field.text.starts_with(b"(") => {
             let sector = field.number()?;
@@ -151,17 +154,16 @@ fn extent(fields: &mut Fields<'_>) -> Result<(u64, u64), TraceError> {
             let bytes = fields.need("number of sectors")?.number()?.saturating_mul(SECTOR_BYTES);
             Ok(if bytes == 0 { (0, 0) } else { (sector, bytes) })
         }
-        _ => Ok((0, 0)),
+        _ => {
+            *fields = before;
+            Ok((0, 0))
+        }
     }
 }
 
-/// What stands in the last brackets.
-pub(super) fn process_of(line: Line<'_>) -> std::borrow::Cow<'_, str> {
-    let text = line.text.trim_ascii_end();
-    let inner = text
-        .windows(2)
-        .rposition(|pair| pair == b" [")
-        .map(|at| &text[at + 2..])
-        .and_then(|rest| rest.strip_suffix(b"]"));
-    String::from_utf8_lossy(inner.unwrap_or(b"?"))
+/// What stands in brackets behind the fields that have been taken; a name may have brackets of its own.
+pub(super) fn process_of<'a>(line: Line<'a>, taken: Fields<'a>) -> std::borrow::Cow<'a, str> {
+    let rest = line.text.get(taken.at()..).unwrap_or_default().trim_ascii();
+    let name = rest.iter().position(|&b| b == b'[').and_then(|at| rest[at + 1..].strip_suffix(b"]"));
+    String::from_utf8_lossy(name.unwrap_or(b"?"))
 }

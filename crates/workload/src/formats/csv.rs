@@ -45,6 +45,9 @@ fn read(line: Line<'_>, origin: Origin, records: &mut Records) -> Result<(), Tra
     if line.text.starts_with(b"# ") {
         return note(line, records);
     }
+    if line.number == 1 && line.text.starts_with(b"time_ns,") {
+        return Err(other_header(line));
+    }
     let mut fields = line.separated(b',');
     let time = fields.need("time in nanoseconds")?.number()?;
     let op = operation(fields.need("operation")?)?;
@@ -65,6 +68,22 @@ fn read(line: Line<'_>, origin: Origin, records: &mut Records) -> Result<(), Tra
     };
     records.push(device, request);
     Ok(())
+}
+
+/// What is wrong with a header: its first column that is another, or too many.
+fn other_header(line: Line<'_>) -> TraceError {
+    let mut fields = line.separated(b',');
+    let mut wrong = None;
+    for column in HEADER.split(',') {
+        wrong = fields.optional("column").filter(|field| field.text != column.as_bytes());
+        if let Some(field) = wrong {
+            return field.wrong(&format!("{column}, as the header is {HEADER}"));
+        }
+    }
+    match wrong.or_else(|| fields.optional("further column")) {
+        Some(field) => field.wrong(&format!("none: the header is {HEADER}")),
+        None => line.error(line.text.len(), format!("the header is incomplete; allowed: {HEADER}")),
+    }
 }
 
 /// A line about the trace; it is no event.

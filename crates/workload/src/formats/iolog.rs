@@ -46,7 +46,9 @@ fn read(files: &[TraceFile], records: &mut Records) -> Result<(), TraceError> {
         let mut log = Log { origin: Origin { file: number }, timed, now: 0 };
         for line in lines {
             records.report.events += 1;
-            log.line(line, records)?;
+            if let Err(error) = log.line(line, records) {
+                records.cut(line, &file.bytes, error)?;
+            }
         }
     }
     Ok(())

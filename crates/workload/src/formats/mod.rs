@@ -4,6 +4,8 @@
 //! A reader knows what stands in a file, and nothing else: [`crate::trace`] puts its records in order, lays out the
 //! devices, cleans and checks them.
 
+mod alibaba;
+mod biosnoop;
 mod blkparse;
 mod blktrace;
 mod csv;
@@ -18,6 +20,8 @@ mod nexus5;
 pub(crate) mod perfetto;
 mod rwbs;
 mod spc;
+mod systor17;
+mod tencent;
 #[cfg(test)]
 mod tests;
 pub(crate) mod text;
@@ -59,6 +63,14 @@ units::kinds! {
         Mobile = "mobile" in mobile;
         /// Nexus 5 (Zhou et al.): sector, sectors, bytes, flags and four times
         Nexus5 = "nexus5" in nexus5;
+        /// biosnoop of bcc: TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)
+        Biosnoop = "biosnoop" in biosnoop;
+        /// SYSTOR '17 CSV: Timestamp,Response,IOType,LUN,Offset,Size
+        Systor17 = "systor17" in systor17;
+        /// Alibaba 2020 CSV: device_id,opcode,offset,length,timestamp
+        Alibaba = "alibaba" in alibaba;
+        /// Tencent CSV: Timestamp,Offset,Size,IOType,VolumeID
+        Tencent = "tencent" in tencent;
         /// MSR Cambridge CSV: Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime
         Msr = "msr" in msr;
         /// SPC: ASU,LBA,Size,Opcode,Timestamp
@@ -262,7 +274,9 @@ impl Format {
                     for line in lines(&file.name, &file.bytes).filter(|line| !skips(*line)) {
                         records.report.events += 1;
                         records.report.queue_events += 1;
-                        read(line, Origin { file: number }, &mut records)?;
+                        if let Err(error) = read(line, Origin { file: number }, &mut records) {
+                            records.cut(line, &file.bytes, error)?;
+                        }
                     }
                 }
             }

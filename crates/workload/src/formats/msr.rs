@@ -23,7 +23,7 @@ pub(super) const DEFINITION: Definition = Definition {
 };
 
 fn is_header(line: Line<'_>) -> bool {
-    line.number == 1 && line.text.starts_with(b"Timestamp,")
+    line.number == 1 && line.text.starts_with(b"Timestamp,Hostname,")
 }
 
 fn read(line: Line<'_>, origin: Origin, records: &mut Records) -> Result<(), TraceError> {

@@ -27,6 +27,16 @@ pub(crate) fn find(text: &[u8], part: &[u8]) -> Option<usize> {
 }
 
 impl<'a> Line<'a> {
+    /// True if it is the last line of its file, and has no end: whoever wrote it may have been stopped within it.
+    pub fn is_cut(self, file: &[u8]) -> bool {
+        self.text.as_ptr_range().end == file.as_ptr_range().end
+    }
+
+    /// Where it is.
+    pub fn place(self) -> String {
+        format!("{}: line {}", self.file, self.number)
+    }
+
     /// Fields with a separator between.
     pub fn separated(self, separator: u8) -> Fields<'a> {
         Fields { line: self, at: 0, separator: Some(separator) }
@@ -62,6 +72,11 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    /// The byte of the line up to which fields have been taken.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
     /// The next field, which has to be there.
     pub fn need(&mut self, what: &'static str) -> Result<Field<'a>, TraceError> {
         self.optional(what).ok_or_else(|| {
@@ -118,6 +133,11 @@ impl<'a> Field<'a> {
         self.line.error(self.at, format!("{} is '{shown}'; allowed: {allowed}", self.what))
     }
 
+    /// The same field under another name.
+    pub fn named(self, what: &'static str) -> Field<'a> {
+        Field { what, ..self }
+    }
+
     /// The field without what stands at its end.
     pub fn without(self, end: &[u8]) -> Field<'a> {
         Field { text: self.text.strip_suffix(end).unwrap_or(self.text), ..self }
@@ -138,9 +158,11 @@ impl<'a> Field<'a> {
         self.number_below(u64::MAX)
     }
 
-    /// A whole number of at most `most`.
+    /// A whole number of at most `most`. Tables of floating point numbers write `3000.0`.
     pub fn number_below(self, most: u64) -> Result<u64, TraceError> {
-        let digits = self.text.trim_ascii();
+        let text = self.text.trim_ascii();
+        let point = text.iter().position(|&b| b == b'.').filter(|&at| text[at + 1..].iter().all(|&b| b == b'0'));
+        let digits = &text[..point.unwrap_or(text.len())];
         digits_of(digits).filter(|&n| n <= most).ok_or_else(|| self.wrong(&format!("a whole number from 0 to {most}")))
     }
 
@@ -222,5 +244,12 @@ mod tests {
         let error = fields.need("size").unwrap().number().unwrap_err().to_string();
         assert_eq!(error, "f: line 3, column 1: size is 'x'; allowed: a whole number from 0 to 18446744073709551615");
         assert!(fields.need("size").unwrap().number().is_err());
+    }
+
+    #[test]
+    fn whole_numbers_may_be_written_as_floating_point_numbers() {
+        let of = |text: &str| line(text.as_bytes()).words().need("size").unwrap().number().ok();
+        let texts = ["3000.0", "7.", "0.000", "7.5", ".0", "1.0.0", "1e3"];
+        assert_eq!(texts.map(of), [Some(3000), Some(7), Some(0), None, None, None, None]);
     }
 }

@@ -165,7 +165,7 @@ fn read_file(file: &TraceFile, origin: Origin, records: &mut Records) -> Result<
         records.push(device, request);
     }
     if rest > 0 {
-        return Err(wrong(count + 1, format!("is cut off: it needs {} bytes, the file has {rest}", version.size())));
+        records.report.cut.push(format!("{}: record {}", file.name, count + 1));
     }
     Ok(())
 }

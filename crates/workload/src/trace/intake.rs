@@ -10,6 +10,7 @@ use liblzma::stream::{CONCATENATED, Stream};
 use super::{Format, TraceError, TraceFile};
 use crate::formats::HEAD_BYTES;
 use crate::formats::frame::{Frame, Framing};
+use crate::text_file::is_utf16;
 
 /// Largest file, unpacked if it is compressed.
 const MAX_FILE_BYTES: usize = 1 << 32;
@@ -32,9 +33,9 @@ fn is_packed(head: &[u8]) -> bool {
 }
 
 impl TraceFile {
-    /// Unpacks the contents, if they are compressed.
+    /// Unpacks the contents, if they are compressed, or UTF-16.
     pub(crate) fn unpack(&mut self) -> Result<(), TraceError> {
-        if is_packed(&self.bytes) {
+        if is_packed(&self.bytes) || is_utf16(&self.bytes) {
             *self = take_in(&self.name, self.bytes.as_slice(), Expected::default())?;
         }
         Ok(())
@@ -64,7 +65,11 @@ pub(super) fn take_in(name: &str, mut from: impl Read, expected: Expected) -> Re
     } else {
         intake.all(head.chain(from), io)
     };
-    Ok(TraceFile { name: name.to_owned(), bytes: bytes? })
+    let mut bytes = bytes?;
+    if let Some(text) = crate::text_file::from_utf16(&bytes) {
+        bytes = text.into_bytes();
+    }
+    Ok(TraceFile { name: name.to_owned(), bytes })
 }
 
 /// What is known of a file before it is read.
@@ -105,7 +110,8 @@ impl Intake<'_> {
             if framing.is_none() {
                 // A chunk is as long as the beginning by which a format is recognised.
                 let format = self.expected.format.or_else(|| Format::recognise(&bytes));
-                if format.is_none() && self.expected.recognised {
+                let known = format.is_some() || is_utf16(&bytes);
+                if !known && self.expected.recognised {
                     return Ok(bytes);
                 }
                 framing = Some(format.map_or(Framing::Lines, Format::framing));

@@ -57,7 +57,8 @@ pub(super) fn trace(
         report.unmatched_requests = requests.iter().filter(|r| r.phone_latency.is_none()).count() as u64;
     }
     report.duration = requests[requests.len() - 1].arrival.since(SimTime::START);
-    report.implausible = pace::implausible(requests.len() as u64, report.duration, format);
+    let moved = report.read_bytes + report.write_bytes;
+    report.implausible = pace::implausible(requests.len() as u64, moved, report.duration, format);
     let mut processes = names.table;
     if processes.is_empty() {
         processes.push("(unknown)".into());
@@ -79,7 +80,13 @@ fn clock_step(records: &Records, format: Format, files: &[String]) -> Option<Str
 /// Says what the trace has, and what its format needs.
 fn none(name: &str, format: Format, records: &Records) -> TraceError {
     let there = records.others.most();
-    let there = if there.is_empty() { there } else { format!(" ({there})") };
+    let mut there = if there.is_empty() { there } else { format!(" ({there})") };
+    if let Some((count, first)) = &records.report.unreadable {
+        there += &format!("; {count} could not be read, the first: {first}");
+    }
+    for place in &records.report.cut {
+        there += &format!("; cut off at {place}");
+    }
     let needs = match format.needs() {
         "" => String::new(),
         needs => format!("; format {} needs {needs}", format.name()),
@@ -104,11 +111,26 @@ fn choose_device(name: &str, format: Format, records: &mut Records, options: &Tr
             records.list.retain(|record| record.device == chosen);
         }
         None if there.len() > 1 && format.stacked() => {
+            // Commands of a UFS host are the requests of the block devices above it once more.
+            let blocks: Vec<_> = there.iter().filter(|(d, _)| is_block_device(records.devices.name(*d))).collect();
+            if let [&(only, kept)] = blocks[..] {
+                let (block, all) = (records.devices.name(only), names(&there, records));
+                let told = format!("of {all}, block device {block} is read: the others are taken for what is below it");
+                records.report.hints.push(told);
+                records.report.other_device_events = records.list.len() as u64 - kept;
+                records.list.retain(|record| record.device == only);
+                return Ok(());
+            }
             return Err(TraceError::SeveralDevices { name: name.into(), devices: names(&there, records) });
         }
         _ => {}
     }
     Ok(())
+}
+
+/// Whether this is the name of a block device, `major:minor`, and of no UFS host.
+fn is_block_device(name: &str) -> bool {
+    name.split_once(':').is_some_and(|(major, minor)| major.parse::<u32>().is_ok() && minor.parse::<u32>().is_ok())
 }
 
 /// Devices with requests and how many, by name.

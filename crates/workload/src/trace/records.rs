@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use units::Nanos;
 
+use super::TraceError;
+use crate::formats::text::Line;
 use crate::{ProcessId, StreamId, TraceReport, WorkOp, WorkRequest};
 
 /// Events that are written by several CPUs change places; a step back of this much is one of the clock.
@@ -47,6 +49,18 @@ pub(crate) struct Records {
 }
 
 impl Records {
+    /// A line cannot be read. If its file ends within it, what stands before it counts.
+    ///
+    /// # Errors
+    /// Otherwise what is wrong with it.
+    pub fn cut(&mut self, line: Line<'_>, file: &[u8], error: TraceError) -> Result<(), TraceError> {
+        if !line.is_cut(file) || self.list.is_empty() {
+            return Err(error);
+        }
+        self.report.cut.push(line.place());
+        Ok(())
+    }
+
     /// Adds a request, and counts it if it stands behind a later one. A read, write or trim of nothing is none.
     pub fn push(&mut self, device: u32, request: WorkRequest) {
         if request.bytes == 0 && request.op != WorkOp::Flush {

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use units::{Nanos, SimTime};
 
-use super::Recorded;
 use super::clean::Cleaned;
+use super::{Recorded, TraceError};
 use crate::{WorkOp, WorkRequest};
 
 /// Counts of what a trace reader met. Events are records or lines of the file; requests are what became of them.
@@ -95,6 +95,12 @@ pub struct TraceReport {
     /// Requests that were left out because their events tell no length, among `ignored_queue_events`.
     #[serde(skip)]
     pub without_length: u64,
+    /// Lines or events of the format that could not be read, and what is wrong with the first: left out.
+    #[serde(skip)]
+    pub unreadable: Option<(u64, String)>,
+    /// Files that end within a record or line, which was left out, with the place.
+    #[serde(skip)]
+    pub cut: Vec<String>,
     /// What a user should know or do about the recording itself, one sentence each.
     #[serde(skip)]
     pub hints: Vec<String>,
@@ -142,6 +148,12 @@ pub(super) fn seconds<S: Serializer>(time: &Nanos, to: S) -> Result<S::Ok, S::Er
 }
 
 impl TraceReport {
+    /// Counts an event that cannot be read.
+    pub(crate) fn leave_out(&mut self, error: &TraceError) {
+        let (count, _) = self.unreadable.get_or_insert_with(|| (0, error.to_string()));
+        *count += 1;
+    }
+
     /// Adds one request to the counts.
     pub(crate) fn count(&mut self, r: &WorkRequest) {
         self.requests += 1;
@@ -188,6 +200,11 @@ impl TraceReport {
                 self.partial_writes, self.merge_reads
             ));
         }
+        if let Some((count, first)) = &self.unreadable {
+            warnings.push(format!("{count} events could not be read and were left out; the first: {first}"));
+        }
+        let cut = |place: &String| format!("{place}: the file ends within it: cut off, what stands before it is read");
+        warnings.extend(self.cut.iter().map(cut));
         warnings.extend(self.hints.iter().cloned());
         warnings.extend(self.cleaned.iter().map(ToString::to_string));
         warnings.extend(self.folded.iter().map(ToString::to_string));

@@ -11,13 +11,17 @@ use crate::{Flags, StreamId, WorkOp, WorkRequest};
 pub(super) fn records(mut events: Events, records: &mut Records) {
     events.list.sort_by_key(|e| e.time);
     records.report = events.report;
-    records.report.recorded = Recorded::Above;
+    // A recording of issue events alone (blktrace -a issue -a complete) has requests as the device got them.
+    let queued = events.list.iter().any(|event| event.kind == Kind::Queue);
+    let begins = if queued { Kind::Queue } else { Kind::Issue };
+    records.report.recorded = if queued { Recorded::Above } else { Recorded::Below };
     records.list.reserve(events.list.len() / 2);
     let mut outstanding = Outstanding::default();
     for event in &events.list {
         match event.kind {
             Kind::Name(index) => records.names.learn(event.pid, &events.names[index as usize]),
-            Kind::Queue => queue(event, records, &mut outstanding),
+            kind if kind == begins => queue(event, records, &mut outstanding),
+            Kind::Queue | Kind::Issue => records.report.ignored_events += 1,
             Kind::Complete => complete(event, records, &mut outstanding),
         }
     }
@@ -76,8 +80,8 @@ fn complete(event: &Event, records: &mut Records, outstanding: &mut Outstanding)
     records.report.complete_events += 1;
     let place = place(event, records);
     let found = outstanding.completed(place, u64::from(event.bytes));
-    records.report.unmatched_completions += u64::from(found.is_empty());
-    for index in found {
+    records.report.unmatched_completions += u64::from(found.is_none());
+    for index in found.into_iter().flatten() {
         let request = &mut records.list[index].request;
         request.phone_latency = Some(Nanos(event.time.saturating_sub(request.arrival.0)));
     }

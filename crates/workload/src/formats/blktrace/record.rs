@@ -1,5 +1,7 @@
 //! Events of one file.
 
+use std::collections::BTreeMap;
+
 use crate::formats::frame::Frame;
 use crate::{TraceError, TraceReport};
 
@@ -23,6 +25,7 @@ pub(super) mod category {
 
 /// Actions: the lower half of `action`.
 const ACTION_QUEUE: u32 = 1;
+const ACTION_ISSUE: u32 = 7;
 const ACTION_COMPLETE: u32 = 8;
 const NOTE_PROCESS: u32 = 0;
 
@@ -30,6 +33,7 @@ const NOTE_PROCESS: u32 = 0;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Queue,
+    Issue,
     Complete,
     /// Index into [`Events::names`].
     Name(u32),
@@ -112,23 +116,26 @@ pub(crate) fn frame(bytes: &[u8]) -> Frame {
     if length <= bytes.len() { Frame::Whole(length) } else { Frame::Unfinished }
 }
 
-/// Appends the events of a file.
+/// Appends the events of a file. One that ends within an event gives those before it.
 ///
 /// # Errors
-/// [`TraceError::Truncated`], [`TraceError::BadMagic`], [`TraceError::BadVersion`].
+/// [`TraceError::Truncated`] if there is none before it, [`TraceError::BadMagic`], [`TraceError::BadVersion`].
 pub(super) fn read_file(name: &str, file: u16, bytes: &[u8], events: &mut Events) -> Result<(), TraceError> {
     let big_endian = bytes.first_chunk().is_some_and(|b| u32::from_be_bytes(*b) & !0xff == MAGIC);
-    let mut sequence = Sequence::default();
+    // A file of a CPU has its events alone; one of `blkparse -d` has those of all.
+    let mut sequences: BTreeMap<u32, Sequence> = BTreeMap::new();
     let mut rest = bytes;
     let mut number = 0;
     while !rest.is_empty() {
         number += 1;
         let at = Place { name, number, offset: (bytes.len() - rest.len()) as u64 };
-        let header = Header { bytes: at.header(rest, big_endian)?, big_endian };
+        let Some(header) = at.header(rest, big_endian)? else { return at.cut(HEADER_BYTES, rest.len(), events) };
+        let header = Header { bytes: header, big_endian };
         let length = HEADER_BYTES + usize::from(header.u16(46));
-        let payload = rest.get(HEADER_BYTES..length).ok_or_else(|| at.truncated(length, rest.len()))?;
+        let Some(payload) = rest.get(HEADER_BYTES..length) else { return at.cut(length, rest.len(), events) };
         keep(header, payload, (file, number), events);
         if header.u32(28) >> 16 & category::NOTIFY == 0 {
+            let sequence = sequences.entry(header.u32(40)).or_default();
             events.report.sequence_gaps += sequence.gap(header.u32(4));
         }
         rest = &rest[length..];
@@ -145,19 +152,24 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn truncated(self, needed: usize, found: usize) -> TraceError {
-        TraceError::Truncated {
+    /// The file ends within an event.
+    fn cut(self, needed: usize, found: usize, events: &mut Events) -> Result<(), TraceError> {
+        if self.number > 1 {
+            events.report.cut.push(format!("{}: event {}", self.name, self.number));
+            return Ok(());
+        }
+        Err(TraceError::Truncated {
             file: self.name.into(),
             event: self.number,
             offset: self.offset,
             needed: needed as u64,
             found: found as u64,
-        }
+        })
     }
 
-    /// The header at the start of `rest`. A wrong magic is reported before a lack of bytes: a foreign file is usually
-    /// both.
-    fn header(self, rest: &[u8], big_endian: bool) -> Result<&[u8; HEADER_BYTES], TraceError> {
+    /// The header at the start of `rest`, if all of it is there. A wrong magic is reported before a lack of bytes: a
+    /// foreign file is usually both.
+    fn header(self, rest: &[u8], big_endian: bool) -> Result<Option<&[u8; HEADER_BYTES]>, TraceError> {
         if let Some(start) = rest.first_chunk() {
             let found = if big_endian { u32::from_be_bytes(*start) } else { u32::from_le_bytes(*start) };
             let (file, event, offset) = (self.name.to_owned(), self.number, self.offset);
@@ -168,7 +180,7 @@ impl Place<'_> {
                 return Err(TraceError::BadVersion { file, event, offset, found: found as u8 });
             }
         }
-        rest.first_chunk().ok_or_else(|| self.truncated(HEADER_BYTES, rest.len()))
+        Ok(rest.first_chunk())
     }
 }
 
@@ -188,6 +200,7 @@ fn keep(header: Header<'_>, payload: &[u8], (file, number): (u16, u64), events: 
     } else {
         match action {
             ACTION_QUEUE => Kind::Queue,
+            ACTION_ISSUE => Kind::Issue,
             ACTION_COMPLETE => Kind::Complete,
             _ => {
                 report.ignored_events += 1;

@@ -33,6 +33,7 @@ struct Record {
     action: u32,
     pid: u32,
     device: u32,
+    cpu: u32,
     payload: Vec<u8>,
 }
 
@@ -45,6 +46,7 @@ fn event(time: u64, action: u32, category: u32, sector: u64, bytes: u32) -> Reco
         action: action | category << 16,
         pid: 7,
         device: DEVICE,
+        cpu: 0,
         payload: vec![],
     }
 }
@@ -55,10 +57,11 @@ fn note(time: u64, pid: u32, name: &str) -> Record {
 
 fn encode(records: &[Record], big_endian: bool) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut sequence = 0;
+    let mut sequences = [0; 2];
     for r in records {
+        let sequence = &mut sequences[r.cpu as usize];
         if r.action >> 16 & NOTIFY == 0 {
-            sequence += 1 + r.sequence;
+            *sequence += 1 + r.sequence;
         }
         let mut put = |bytes: &[u8]| {
             if big_endian { out.extend(bytes.iter().rev()) } else { out.extend(bytes) }
@@ -67,7 +70,7 @@ fn encode(records: &[Record], big_endian: bool) -> Vec<u8> {
         put(&sequence.to_le_bytes());
         put(&r.time.to_le_bytes());
         put(&r.sector.to_le_bytes());
-        [r.bytes, r.action, r.pid, r.device, 0].iter().for_each(|n| put(&n.to_le_bytes()));
+        [r.bytes, r.action, r.pid, r.device, r.cpu].iter().for_each(|n| put(&n.to_le_bytes()));
         put(&0_u16.to_le_bytes());
         put(&(r.payload.len() as u16).to_le_bytes());
         out.extend(&r.payload);
@@ -217,7 +220,8 @@ fn damaged_files_are_named_with_the_offset() {
     let first = 48 + 8;
     assert_eq!(
         message(good[..first + 20].to_vec()),
-        "t/trace.0: event 2 at byte offset 56 is cut off: it needs 48 bytes, the file has 20"
+        "t: no requests among 1 events; cut off at t/trace.0: event 2; format blktrace needs queue events (Q) or issue \
+         events (D)"
     );
     assert_eq!(
         message(good[..50].to_vec()),
@@ -233,16 +237,46 @@ fn damaged_files_are_named_with_the_offset() {
     new[first] = 8;
     assert_eq!(message(new), "t/trace.0: event 2 at byte offset 56 has blktrace version 8; allowed is 7");
     assert!(message(b"time_ns,device,lba\n".to_vec()).contains("begins with 0x656d6974"));
-    assert_eq!(message(Vec::new()), "t: no requests among 0 events; format blktrace needs queue events (Q)");
-    assert_eq!(
-        message(encode(&[note(1, 1, "x")], false)),
-        "t: no requests among 1 events; format blktrace needs queue events (Q)"
-    );
+    let none = |events: u8| {
+        format!("t: no requests among {events} events; format blktrace needs queue events (Q) or issue events (D)")
+    };
+    assert_eq!(message(Vec::new()), none(0));
+    assert_eq!(message(encode(&[note(1, 1, "x")], false)), none(1));
     let far = encode(&[event(1, Q, READ, 1 << 40, 512)], false);
     assert_eq!(
         message(far),
         "t/trace.0: event 1: sector 1099511627776 with 512 bytes ends beyond 16 TiB, the most that is modelled"
     );
+}
+
+#[test]
+fn a_recording_of_issue_events_alone_has_requests() {
+    let issue = |time, sector| event(time, 7, READ, sector, 4096);
+    let trace = parse_one(encode(&[issue(1, 8), issue(5, 16), event(9, C, READ, 8, 4096)], false)).unwrap();
+    assert_eq!(trace.requests.iter().map(|r| r.sector).collect::<Vec<_>>(), [8, 16]);
+    assert_eq!(trace.requests[0].phone_latency, Some(Nanos(8)));
+    assert_eq!(trace.report.recorded, crate::trace::Recorded::Below);
+    let both = parse_one(encode(&[event(1, Q, READ, 8, 4096), issue(5, 8)], false)).unwrap();
+    assert_eq!((both.requests.len(), both.report.ignored_events), (1, 1), "a queue event tells more");
+}
+
+#[test]
+fn the_events_of_several_cpus_in_one_file_are_numbered_by_cpu() {
+    let of = |cpu, missing, time| Record { cpu, sequence: missing, ..event(time, Q, READ, 8 * time, 4096) };
+    let gaps = |events: &[Record]| parse_one(encode(events, false)).unwrap().report.sequence_gaps;
+    assert_eq!(gaps(&[of(0, 0, 1), of(1, 900, 2), of(0, 0, 3), of(1, 0, 4)]), 0);
+    assert_eq!(gaps(&[of(0, 0, 1), of(1, 900, 2), of(0, 2, 3)]), 2);
+}
+
+#[test]
+fn a_file_that_ends_within_an_event_gives_those_before_it() {
+    let whole = encode(&[event(1, Q, READ, 8, 4096), event(2, Q, READ, 16, 4096)], false);
+    for end in 49..96 {
+        let trace = parse_one(whole[..end].to_vec()).unwrap();
+        assert_eq!(trace.requests.len(), 1);
+        let told = "t/trace.0: event 2: the file ends within it: cut off, what stands before it is read";
+        assert!(trace.report.warnings().contains(&told.to_owned()), "{:?}", trace.report.warnings());
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::super::text::{Line, find};
+use super::super::text::{Field, Line, find};
 use crate::TraceError;
 
 /// The event of a line.
@@ -30,7 +30,9 @@ impl<'a> Event<'a> {
         let mut from = 0;
         loop {
             let colon = from + find(&line.text[from..], b": ")?;
-            if let Some(name) = name_at(line.text, colon + 1) {
+            if ends_with_time(&line.text[..colon])
+                && let Some(name) = name_at(line.text, colon + 1)
+            {
                 return Some(Event { line, colon, name: &line.text[name.clone()], body: name.end + 1 });
             }
             from = colon + 2;
@@ -44,17 +46,50 @@ impl<'a> Event<'a> {
         self.line.field(from..self.colon, "time").seconds()
     }
 
+    /// True if it is an event of a bio: it is printed without length and command.
+    pub fn is_bio(self) -> bool {
+        self.name.starts_with(b"block_bio_")
+    }
+
+    /// The value of a field that is printed as `name=value`, up to the next such field.
+    pub fn value(self, name: &'static str) -> Result<Field<'a>, TraceError> {
+        let body = &self.line.text[self.body..];
+        let key = format!(" {name}=");
+        let Some(at) = find(body, key.as_bytes()).map(|at| at + key.len()) else {
+            return Err(self.line.error(self.body, format!("{} has no {name}=", String::from_utf8_lossy(self.name))));
+        };
+        let ends = |at: usize| {
+            let word = body[at + 1..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+            body[at] == b' ' && word > 0 && body.get(at + 1 + word) == Some(&b'=')
+        };
+        let end = (at..body.len()).find(|&at| ends(at)).unwrap_or(body.trim_ascii_end().len().max(at));
+        Ok(self.line.field(self.body + at..self.body + end, name))
+    }
+
     /// The name of the thread, without its number.
     pub fn comm(self) -> Cow<'a, str> {
-        let who = cpu_of(self.line.text).map_or(0, |(start, _)| start);
+        let who = cpu_of(&self.line.text[..self.colon]).map_or(0, |(start, _)| start);
         let text = std::str::from_utf8(&self.line.text[..who]).ok().and_then(who_of);
         text.map_or(Cow::Borrowed("?"), |(comm, _, _)| Cow::Borrowed(comm))
     }
 }
 
-/// Where the name of an event stands: words with colons between and one behind; the last is meant.
+/// True if the last word is a time: names of threads may have colons of their own.
+fn ends_with_time(text: &[u8]) -> bool {
+    let word = text.rsplit(u8::is_ascii_whitespace).next().unwrap_or_default();
+    let is_number = |word: &[u8]| word.iter().all(u8::is_ascii_digit);
+    word.first().is_some_and(u8::is_ascii_digit) && (is_number(word) || word.iter().any(|b| b".,".contains(b)))
+}
+
+/// Where the name of an event stands: words with colons between and one behind; the last is meant. perf may print a
+/// period before.
 fn name_at(text: &[u8], from: usize) -> Option<Range<usize>> {
-    let mut start = from + text[from..].iter().take_while(|b| b.is_ascii_whitespace()).count();
+    let spaces = |from: usize| text[from..].iter().take_while(|b| b.is_ascii_whitespace()).count();
+    let mut start = from + spaces(from);
+    let period = text[start..].iter().take_while(|b| b.is_ascii_digit()).count();
+    if period > 0 && spaces(start + period) > 0 {
+        start += period + spaces(start + period);
+    }
     loop {
         let is_word = |b: &&u8| b.is_ascii_alphanumeric() || **b == b'_';
         let end = start + text[start..].iter().take_while(is_word).count();
@@ -103,8 +138,9 @@ impl<'a> Head<'a> {
         if line.text.starts_with(b"#") {
             return Ok(None);
         }
-        let Some((who_end, cpu_end)) = cpu_of(line.text) else { return Ok(None) };
-        let Some(colon) = find(&line.text[cpu_end..], b": ").map(|at| cpu_end + at) else { return Ok(None) };
+        let mut colons = (0..line.text.len()).filter(|&at| line.text[at..].starts_with(b": "));
+        let Some(colon) = colons.find(|&at| ends_with_time(&line.text[..at])) else { return Ok(None) };
+        let Some((who_end, _)) = cpu_of(&line.text[..colon]) else { return Ok(None) };
         let Ok(who) = std::str::from_utf8(&line.text[..who_end]) else { return Ok(None) };
         let Some((comm, thread, process)) = who_of(who) else { return Ok(None) };
         let time_at = line.text[..colon].iter().rposition(u8::is_ascii_whitespace).map_or(0, |space| space + 1);
@@ -117,18 +153,13 @@ impl<'a> Head<'a> {
     }
 }
 
-/// Where `[cpu]` begins and ends.
+/// Where `[cpu]` begins and ends in what stands before an event: the last of that form.
 fn cpu_of(text: &[u8]) -> Option<(usize, usize)> {
-    let mut at = 0;
-    loop {
-        let open = at + find(&text[at..], b" [")? + 1;
+    (1..text.len()).rev().filter(|&open| text[open] == b'[' && text[open - 1] == b' ').find_map(|open| {
         let digits = text[open + 1..].iter().take_while(|b| b.is_ascii_digit()).count();
         let close = open + 1 + digits;
-        if digits > 0 && text.get(close) == Some(&b']') {
-            return Some((open, close + 1));
-        }
-        at = open;
-    }
+        (digits > 0 && text.get(close) == Some(&b']')).then_some((open, close + 1))
+    })
 }
 
 /// Name, thread and, if it is told, process of `comm-tid (tgid)`, `comm tid` or `comm pid/tid`.
@@ -169,6 +200,8 @@ mod tests {
             ("  a b-12 (  12) [001] 146.173670: sched_switch: x", told("sched_switch", "a b")),
             ("  highpool[392]-7 [002] d.h1. 146.173670: x: y: z", told("x", "highpool[392]")),
             ("kworker/0:1H-80 [008]   146.173670: block_rq_issue:       8,0 R", told("block_rq_issue", "kworker/0:1H")),
+            ("my [001] a: b 8 + 1)-4 (-----) [002] d..1 146.173670: x: y", told("x", "my [001] a: b 8 + 1)")),
+            ("sh   12 [001]   146.173670:     1     block:x: 8,0 R", told("x", "sh")),
             ("sh   12 [001]   146.173670:    block:block_rq_issue: 8,0 R", told("block_rq_issue", "sh")),
             ("my sh 12/13 [001] 146.173670: ufs:ufshcd_command: send_req: 0:0", told("ufshcd_command", "my sh")),
             ("CPU:3 [LOST 12 EVENTS]", None),

@@ -1,6 +1,7 @@
 //! Text of Linux ftrace: `trace`, `trace_pipe`, atrace, Perfetto's systrace export, `trace-cmd report`, `perf script`.
-//! Events are `block_rq_insert`, `block_rq_issue`, `block_rq_requeue`, `block_rq_complete` and `ufshcd_command`; other
-//! lines are passed over.
+//! Events are `block_rq_insert`, `block_rq_issue`, `block_rq_requeue`, `block_rq_complete` and `ufshcd_command`; where
+//! there are none of these, `block_io_start` and `block_io_done`, or else those of bios, `block_bio_queue` and
+//! `block_bio_complete`. Other lines are passed over, and those of these events that cannot be read are counted.
 //!
 //! All these tools print `who [cpu] flags time: event: fields`, with differences in who and in the name of the event
 //! (see [`head`]).
@@ -19,7 +20,8 @@ use head::Event;
 pub(super) use block::dev_t;
 
 pub(super) const DEFINITION: Definition = Definition {
-    needs: "events block_rq_issue or block_rq_insert, best with block_rq_complete, or ufshcd_command",
+    needs: "events block_rq_issue or block_rq_insert, best with block_rq_complete, or ufshcd_command, block_io_start \
+            or block_bio_queue",
     framing: Framing::Lines,
     source: Source::Files { fits, read },
     stacked: true,
@@ -31,20 +33,28 @@ fn fits(head: &[u8]) -> bool {
     let of_a_tracer =
         |line: Line<'_>| head::Head::of(line).is_ok_and(|head| head.is_some_and(|head| !head.event.is_empty()));
     head.starts_with(b"# tracer:")
-        || lines("", head).any(|line| matches!(Told::of(line), Ok(Told::Block(_) | Told::Ufs(Some(_)))))
+        || lines("", head)
+            .any(|line| matches!(Told::of(line, Block::Requests), Ok(Told::Block(_) | Told::Ufs(Some(_)))))
         || lines("", head).take(HEAD_LINES).any(of_a_tracer)
 }
 
 fn read(files: &[TraceFile], records: &mut Records) -> Result<(), TraceError> {
-    let issues = files.iter().flat_map(|file| lines(&file.name, &file.bytes)).any(|line| {
-        let event = Event::of(line);
-        event.is_some_and(|event| BlockStage::of(event.name) == Some(BlockStage::Issue))
-    });
+    let (block, issues) = block_events(files);
     for (number, file) in (0..).zip(files) {
         let mut upius = ufs::Upius::default();
         let mut collector = Collector::new(number, issues, records);
+        if block == Block::Bios {
+            collector.above();
+        }
         for line in lines(&file.name, &file.bytes).filter(|line| !line.text.starts_with(b"#")) {
-            match Told::of(line)? {
+            let told = match Told::of(line, block) {
+                Ok(told) => told,
+                Err(error) => {
+                    collector.leave_out(&error);
+                    continue;
+                }
+            };
+            match told {
                 Told::Block(event) => collector.block(&event),
                 Told::Ufs(Some(mut event)) => {
                     event.fua = upius.fua(&event);
@@ -66,6 +76,44 @@ fn read(files: &[TraceFile], records: &mut Records) -> Result<(), TraceError> {
     Ok(())
 }
 
+/// Which events tell of the requests of block devices.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Block {
+    Requests,
+    Accounted,
+    Bios,
+}
+
+/// The events that tell most in these files, and whether requests are issued.
+fn block_events(files: &[TraceFile]) -> (Block, bool) {
+    let (mut issues, mut requests, mut accounted) = (false, false, false);
+    for line in files.iter().flat_map(|file| lines(&file.name, &file.bytes)) {
+        let Some(event) = Event::of(line) else { continue };
+        issues |= event.name == b"block_rq_issue";
+        requests |= matches!(event.name, b"block_rq_issue" | b"block_rq_insert" | b"ufshcd_command");
+        accounted |= event.name == b"block_io_start";
+    }
+    let block = match (requests, accounted) {
+        (true, _) => Block::Requests,
+        (false, true) => Block::Accounted,
+        (false, false) => Block::Bios,
+    };
+    (block, issues)
+}
+
+impl Block {
+    /// The stage that an event tells.
+    fn stage(self, name: &[u8]) -> Option<BlockStage> {
+        let is_bio = name.starts_with(b"block_bio_");
+        match self {
+            Block::Requests => BlockStage::of(name),
+            Block::Accounted | Block::Bios => {
+                BlockStage::without_requests(name).filter(|_| is_bio == (self == Block::Bios))
+            }
+        }
+    }
+}
+
 /// What a line tells.
 enum Told<'a> {
     Block(super::kernel::BlockEvent<'a>),
@@ -77,9 +125,9 @@ enum Told<'a> {
 }
 
 impl<'a> Told<'a> {
-    fn of(line: Line<'a>) -> Result<Told<'a>, TraceError> {
+    fn of(line: Line<'a>, block: Block) -> Result<Told<'a>, TraceError> {
         let Some(event) = Event::of(line) else { return Ok(Told::Other(b"")) };
-        Ok(match (BlockStage::of(event.name), event.name) {
+        Ok(match (block.stage(event.name), event.name) {
             (Some(stage), _) => Told::Block(block::read(event, stage)?),
             (None, b"ufshcd_command") => Told::Ufs(ufs::read(event)?),
             (None, b"ufshcd_upiu") => Told::Upiu(event),

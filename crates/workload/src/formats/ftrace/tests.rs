@@ -100,12 +100,100 @@ fn commands_without_length_are_told_and_units_that_force_access_are_seen() {
 fn block_devices_stand_above_the_ufs_host() {
     let both = sample(Format::Ftrace).to_owned()
         + &ufs("147.2", "send_req: ufs: tag: 0, DB: 0x0, size: 4096, IS: 0, LBA: 1, opcode: 0x28 (X), group_id: 0x0");
-    let error = parse(&both, &TraceOptions::default()).unwrap_err().to_string();
-    assert_eq!(error, "t: requests of several devices (179:0, ufs); choose one with `device`");
+    let trace = parse(&both, &TraceOptions::default()).unwrap();
+    assert_eq!((trace.requests.len(), &*trace.devices[0].name), (3, "179:0"));
+    let told = "of 179:0, ufs, block device 179:0 is read: the others are taken for what is below it";
+    assert!(trace.report.warnings().contains(&told.to_owned()), "{:?}", trace.report.warnings());
+    let another = both.clone() + " b-9 [000] .... 150.0: block_rq_insert: 8,0 W 4096 () 0 + 8 [b]\n";
+    let error = parse(&another, &TraceOptions::default()).unwrap_err().to_string();
+    assert_eq!(error, "t: requests of several devices (8:0, 179:0, ufs); choose one with `device`");
     let chosen = |name: &str| {
         parse(&both, &TraceOptions { device: Some(name.into()), ..TraceOptions::default() }).unwrap().requests.len()
     };
     assert_eq!((chosen("179:0"), chosen("ufs")), (3, 1));
+}
+
+/// Requests, latencies in us, and how many events could not be read.
+fn told(text: &str) -> (Vec<(WorkOp, u64, u64, u64)>, Vec<Option<u64>>, u64) {
+    let trace = parse(text, &TraceOptions::default()).unwrap();
+    let latencies = trace.requests.iter().map(|r| r.phone_latency.map(|l| l.0 / 1000)).collect();
+    (requests(&trace), latencies, trace.report.unreadable.map_or(0, |(count, _)| count))
+}
+
+#[test]
+fn a_line_that_a_tool_could_not_format_is_counted_and_the_rest_is_read() {
+    let text = " a-1 [002] .... 1.000100: block_rq_issue:   179,0 R 4096 () 2048 + 8 [a]\n \
+                a-1 [002] .... 1.000110: block_rq_issue:   [FAILED TO PARSE] dev=187695104 sector=4096 rwbs=WS\n \
+                a-1 [002] .... 1.000120: sched_wakeup:     [FAILED TO PARSE] comm=worker pid=77\n \
+                a-1 [002] .... 1.000350: block_rq_complete: 179,0 R () 2048 + 8 [0]\n";
+    assert_eq!(told(text), (vec![(WorkOp::Read, 2048, 4096, 0)], vec![Some(250)], 1));
+}
+
+#[test]
+fn requests_that_are_only_accounted_and_bios_are_read_where_nothing_tells_more() {
+    let accounted = " p-1 [000] d..1 1.000100: block_io_start: 8,0 W 4096 () 2048 + 8 be,4,0 [p]\n \
+                     p-1 [000] d..1 1.000300: block_io_done: 8,0 W 0 () 2048 + 8 be,4,0 [p]\n";
+    let one = (vec![(WorkOp::Write, 2048, 4096, 0)], vec![Some(200)], 0);
+    assert_eq!(told(accounted), one);
+    let bios = " w-1 (1) [000] ..... 1.000100: block_bio_queue: 252,0 WS 2048 + 8 [w]\n \
+                w-1 (1) [000] ..... 1.000300: block_bio_complete: 252,0 WS 2048 + 8 [0]\n";
+    assert_eq!(told(bios), one);
+    assert_eq!(told(&(accounted.to_owned() + bios)), one, "bios are the same requests further up");
+    let issued = accounted
+        .replace("block_io_start", "block_rq_issue")
+        .replace("block_io_done: 8,0 W 0 ()", "block_rq_complete: 8,0 W ()");
+    assert_eq!(told(&(issued + accounted + bios)), one);
+}
+
+#[test]
+fn the_text_that_perfetto_exports_is_read() {
+    let text = " k/0:1H-80 (   80) [000] .... 12.345678: block_rq_issue: dev=8388608 sector=1000 nr_sector=8 bytes=4096 \
+                rwbs=R comm=k/0:1H x cmd=\n \
+                k/0:1H-80 (   80) [000] .... 12.345978: block_rq_complete: dev=8388608 sector=1000 nr_sector=8 \
+                errors=0 rwbs=R cmd=\n";
+    assert_eq!(told(text), (vec![(WorkOp::Read, 1000, 4096, 0)], vec![Some(300)], 0));
+    let trace = parse(text, &TraceOptions::default()).unwrap();
+    assert_eq!((&*trace.devices[0].name, &*trace.processes[0]), ("8:0", "k/0:1H x"));
+    let command = |time: &str, stage: u8| {
+        ufs(
+            time,
+            &format!(
+                "dev_name=1d84000.ufshc doorbell=1 intr=0 lba=2001 opcode=42 tag=3 transfer_len=4096 \
+                            group_id=0 str_t={stage}"
+            ),
+        )
+    };
+    let text = command("1.000000", 0) + &command("1.000400", 1) + &command("1.000500", 3);
+    assert_eq!(told(&text), (vec![(WorkOp::Write, 16008, 4096, 0)], vec![Some(400)], 0));
+}
+
+#[test]
+fn a_kernel_that_leaves_the_host_out_is_understood() {
+    let command = |time: &str, stage: &str| {
+        let rest =
+            "tag: 0, DB: 0x1 (UPIU Software), size: 4096, LBA: 12345678, opcode: 0x2a, group_id: 0x00, hwq_id: 0";
+        ufs(time, &format!("{stage}: {rest}"))
+    };
+    let text = command("1.000000", "send_req") + &command("1.001000", "complete_rsp");
+    assert_eq!(told(&text), (vec![(WorkOp::Write, 8 * 12_345_678, 4096, 0)], vec![Some(1000)], 0));
+}
+
+#[test]
+fn a_request_that_completes_in_pieces_has_the_latency_of_the_last() {
+    let text = " p-1 [000] d..1 1.000100: block_rq_issue: 8,0 W 16384 () 2048 + 32 [p]\n \
+                p-1 [000] d..1 1.000200: block_rq_complete: 8,0 W () 2048 + 8 [0]\n \
+                p-1 [000] d..1 1.000500: block_rq_complete: 8,0 W () 2056 + 24 [0]\n";
+    assert_eq!(told(text), (vec![(WorkOp::Write, 2048, 16384, 0)], vec![Some(400)], 0));
+}
+
+#[test]
+fn names_of_threads_may_look_like_anything() {
+    let names = ["my [001] app", "tmux: srv-1", "a: b+c 8 + 1)", "copy thr"];
+    let line = |(at, name): (u64, &&str)| {
+        format!("  {name}-4{at}  (-----) [002] d..1   812.00{at}: block_rq_issue: 8,0 R 4096 () {at}8 + 8 [{name}]\n")
+    };
+    let trace = parse(&(1..).zip(&names).map(line).collect::<String>(), &TraceOptions::default()).unwrap();
+    assert_eq!((trace.requests.len(), &trace.processes[..]), (4, &names.map(String::from)[..]));
 }
 
 #[test]

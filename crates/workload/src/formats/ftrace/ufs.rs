@@ -7,6 +7,8 @@
 //! | 5.12 to 6.2 | the same, then ` (NAME), group_id: 0xn` |
 //! | from 6.3 | the same, then `, hwq_id: n`; from 6.6, `host` is the SCSI address of the logical unit |
 //!
+//! Perfetto's export to text has names and values: `dev_name=1d84000.ufshc ... opcode=42 tag=3 transfer_len=4096 str_t=0`.
+//!
 //! Stage is `send` and `complete`, since 5.12 `send_req` and `complete_rsp`; there are others for queries and task
 //! management. The length is in bytes; -1 where the kernel does not tell it. So fields are found by their names.
 //!
@@ -22,6 +24,9 @@ use crate::TraceError;
 
 /// A length that is printed without a sign and stands for none.
 const NO_LENGTH: u64 = u32::MAX as u64;
+
+/// What a host is called that has no name in the trace.
+const NO_NAME: &str = "ufs";
 
 /// FUA in the second byte of READ and WRITE (10) and (16).
 const FUA: u8 = 1 << 3;
@@ -42,14 +47,23 @@ pub(super) fn read(event: Event<'_>) -> Result<Option<UfsEvent<'_>>, TraceError>
     let line = event.line;
     let mut fields = line.words_from(event.body);
     let (first, second) = (fields.need("stage")?, fields.need("device")?);
+    if first.text.contains(&b'=') {
+        return with_names(event);
+    }
     let stage_of = |field: Field<'_>| UfsStage::of(field.text.strip_suffix(b":").unwrap_or(field.text));
     let (stage, device) = match (stage_of(first), stage_of(second)) {
         (Some(stage), _) => (stage, second),
         (None, Some(stage)) => (stage, first),
         (None, None) => return Ok(None),
     };
-    let device = device.text.strip_suffix(b":").and_then(|name| std::str::from_utf8(name).ok());
+    // Some vendors' kernels leave the name out.
+    let unnamed = second.text == b"tag:";
+    let device = if unnamed { Some(NO_NAME) } else { name_before_colon(device) };
     let device = device.ok_or_else(|| second.wrong("the name of a host or device, and a colon"))?;
+    if unnamed {
+        fields = event.line.words_from(event.body);
+        fields.need("stage")?;
+    }
     let mut named = Named::default();
     while let Some(key) = fields.optional("field") {
         let (slot, name) = match key.text {
@@ -89,6 +103,38 @@ pub(super) fn read(event: Event<'_>) -> Result<Option<UfsEvent<'_>>, TraceError>
         bytes,
         fua: false,
         usual: if named.newer { Addresses::Blocks } else { Addresses::Sectors },
+        process: event.comm(),
+    }))
+}
+
+fn name_before_colon(field: Field<'_>) -> Option<&str> {
+    field.text.strip_suffix(b":").and_then(|name| std::str::from_utf8(name).ok())
+}
+
+/// The event as Perfetto prints it.
+fn with_names(event: Event<'_>) -> Result<Option<UfsEvent<'_>>, TraceError> {
+    let value = |name| event.value(name);
+    let stage = match (value("str_t"), value("str")) {
+        (Ok(number), _) if number.text == b"0" => Some(UfsStage::Send),
+        (Ok(number), _) if number.text == b"1" => Some(UfsStage::Complete),
+        (Ok(_), _) => None,
+        (Err(_), Ok(word)) => UfsStage::of(word.text),
+        (Err(error), Err(_)) => return Err(error),
+    };
+    let Some(stage) = stage else { return Ok(None) };
+    let lba = value("lba")?.number()?;
+    let newer = value("group_id").is_ok() || value("hwq_id").is_ok();
+    Ok(Some(UfsEvent {
+        stage,
+        time: event.time()?,
+        number: event.line.number,
+        device: value("dev_name").ok().and_then(|name| std::str::from_utf8(name.text).ok()).unwrap_or(NO_NAME),
+        tag: value("tag")?.number_below(u32::MAX.into())? as u32,
+        opcode: value("opcode")?.number_below(u8::MAX.into())? as u8,
+        lba,
+        bytes: length(value("transfer_len")?)?.filter(|_| lba != u64::MAX),
+        fua: false,
+        usual: if newer { Addresses::Blocks } else { Addresses::Sectors },
         process: event.comm(),
     }))
 }

@@ -70,13 +70,12 @@ impl State {
 
     fn complete(&mut self, place: Place, event: &BlockEvent<'_>, records: &mut Records) {
         records.report.complete_events += 1;
-        let found = self.outstanding.completed(place, event.bytes);
-        if found.is_empty() {
+        let Some(found) = self.outstanding.completed(place, event.bytes) else {
             // The end of a write with flush and FUA is told once more, without data.
             let report = &mut records.report;
             *(if event.bytes == 0 { &mut report.ignored_events } else { &mut report.unmatched_completions }) += 1;
             return;
-        }
+        };
         let end = event.sector.saturating_add(event.bytes / SECTOR_BYTES);
         let next: Vec<u64> = found.iter().skip(1).map(|&i| records.list[i].request.sector).chain([end]).collect();
         let mut first = event.sector;

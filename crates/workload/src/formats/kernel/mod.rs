@@ -15,6 +15,7 @@ use std::borrow::Cow;
 
 use super::Origin;
 use super::rwbs::Rwbs;
+use crate::TraceError;
 use crate::trace::{Recorded, Records};
 
 pub(crate) use ufs::{Addresses, UfsEvent, UfsStage};
@@ -29,6 +30,16 @@ pub(crate) enum BlockStage {
 }
 
 impl BlockStage {
+    /// The stage of an event's name in a trace without events of requests: `block_io_start`, which is told of the same
+    /// requests, or events of bios, which become requests further down.
+    pub fn without_requests(event: &[u8]) -> Option<BlockStage> {
+        match event {
+            b"block_io_start" | b"block_bio_queue" => Some(BlockStage::Insert),
+            b"block_io_done" | b"block_bio_complete" => Some(BlockStage::Complete),
+            _ => None,
+        }
+    }
+
     /// The stage of an event's name, such as `block_rq_issue`.
     pub fn of(event: &[u8]) -> Option<BlockStage> {
         match event.strip_prefix(b"block_rq_")? {
@@ -89,6 +100,17 @@ impl<'r> Collector<'r> {
         self.records.report.events += events;
         self.records.report.ignored_events += events;
         self.records.others.count(name, events);
+    }
+
+    /// The block events are those of bios, before they become requests.
+    pub fn above(&mut self) {
+        self.records.report.recorded = Recorded::Above;
+    }
+
+    /// An event that cannot be read.
+    pub fn leave_out(&mut self, error: &TraceError) {
+        self.records.report.events += 1;
+        self.records.report.leave_out(error);
     }
 
     /// Events that the tracer has dropped.

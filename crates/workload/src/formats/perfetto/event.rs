@@ -88,6 +88,8 @@ pub(crate) struct Ufs {
 /// What is kept of a file.
 #[derive(Default)]
 pub(crate) struct Recording {
+    /// The packet within which the file ends.
+    pub cut: Option<String>,
     /// In order of time; ties as they stand in the file.
     pub events: Vec<Event>,
     pub names: Names,
@@ -107,7 +109,7 @@ impl Recording {
     /// [`TraceError::Packet`].
     pub fn read(file: &TraceFile) -> Result<Recording, TraceError> {
         let mut recording = Recording::default();
-        packet::packets(file, |packet| recording.packet(packet))?;
+        recording.cut = packet::packets(file, |packet| recording.packet(packet))?;
         recording.events.sort_by_key(|event| event.time);
         Ok(recording)
     }

@@ -41,6 +41,7 @@ pub(super) const DEFINITION: Definition = Definition {
 fn read(files: &[TraceFile], records: &mut Records) -> Result<(), TraceError> {
     for (number, file) in (0..).zip(files) {
         let recording = Recording::read(file)?;
+        records.report.cut.extend(recording.cut.clone());
         let issues = |what: &What| matches!(what, What::Block(block) if block.stage == BlockStage::Issue);
         let mut collector = Collector::new(number, recording.events.iter().any(|e| issues(&e.what)), records);
         for event in &recording.events {

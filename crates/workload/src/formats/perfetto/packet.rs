@@ -1,8 +1,9 @@
 //! Packets of a file, unpacked where they are compressed.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use flate2::read::ZlibDecoder;
+use ruzstd::decoding::StreamingDecoder;
 
 use super::wire::{CUT, Damage, Message, Value};
 use crate::TraceError;
@@ -95,16 +96,20 @@ fn next<'a>(rest: &mut Message<'a>) -> Result<Option<&'a [u8]>, Damage> {
     Ok(rest.field()?.map(|(_, value)| value.bytes()))
 }
 
-/// Hands every packet of a file to `each`.
+/// Hands every packet of a file to `each`. Gives the place of a packet within which the file ends, if there is one
+/// before it.
 ///
 /// # Errors
 /// [`TraceError::Packet`], with number and place of the packet in the file.
 pub(super) fn packets(
     file: &TraceFile,
     mut each: impl FnMut(Message<'_>) -> Result<(), Damage>,
-) -> Result<(), TraceError> {
+) -> Result<Option<String>, TraceError> {
     let mut rest = Message(&file.bytes);
     for number in 1.. {
+        if number > 1 && !rest.0.is_empty() && frame(rest.0) == Frame::Unfinished {
+            return Ok(Some(format!("{}: packet {number}", file.name)));
+        }
         let offset = (file.bytes.len() - rest.0.len()) as u64;
         let mut packet = || match next(&mut rest)? {
             None => Ok(false),
@@ -120,7 +125,7 @@ pub(super) fn packets(
             break;
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Hands on a packet, or the packets that are compressed in it. These are not compressed again.
@@ -133,10 +138,15 @@ fn unpacked(packet: &[u8], each: &mut impl FnMut(Message<'_>) -> Result<(), Dama
     })?;
     match compressed {
         None => each(Message(packet)),
-        Some((ZSTD, _)) => Err("it is compressed by zstd; record with compression_type: COMPRESSION_TYPE_DEFLATE"),
-        Some((_, compressed)) => {
+        Some((method, compressed)) => {
             let mut plain = Vec::new();
-            let unpacking = ZlibDecoder::new(compressed).take(MOST_PACKET + 1).read_to_end(&mut plain);
+            let most = MOST_PACKET + 1;
+            let unpacking = match method {
+                ZSTD => StreamingDecoder::new(compressed)
+                    .map_err(io::Error::other)
+                    .and_then(|decoder| decoder.take(most).read_to_end(&mut plain)),
+                _ => ZlibDecoder::new(compressed).take(most).read_to_end(&mut plain),
+            };
             unpacking.map_err(|_| "its compressed packets are damaged")?;
             if plain.len() as u64 > MOST_PACKET {
                 return Err("its compressed packets unpack to more than 64 MiB");
