@@ -3,6 +3,8 @@
 For each phone: parameters in `profiles/fits/PHONE.toml` are fitted to all of its traces, and, where one trace can say
 anything about another, to all but one in turn.
 
+A phone in use is no fit: its profile has GC as firmware has it, and is scored on an aged device.
+
 Writes `profiles/PHONE.toml`, what the fit says in `docs/data/calibration/PHONE.json`, a picture beside it, and what was
 fitted without each trace in `papers/phone`. The same traces give the same files. What was evaluated is kept under
 `out/fits`, so that a stopped fit goes on.
@@ -77,16 +79,40 @@ PHONES = {
 }
 
 
+# Phones in use: whose profile it extends, and what the device has been through.
+USED = {"pixel4-used": ("pixel4", "jobs/used-phone.fio")}
+
+
 @app.command(help=(__doc__ or "").split("\n")[0])
 def fits(
     traces: Annotated[Path, typer.Option(help="folder that holds pixel4-hpufs and nexus5-zhou")],
-    phones: Annotated[list[str] | None, typer.Argument(help=f"some of {', '.join(PHONES)}")] = None,
+    phones: Annotated[list[str] | None, typer.Argument(help=f"some of {', '.join([*PHONES, *USED])}")] = None,
     evaluations: Annotated[int | None, typer.Option(help="end each fit after so many")] = None,
 ) -> None:
-    if unknown := set(phones or []) - set(PHONES):
-        failed(f"no such phone: {', '.join(sorted(unknown))}; allowed: {', '.join(PHONES)}")
-    for name in phones or PHONES:
-        fit(name, PHONES[name], traces, evaluations)
+    known = [*PHONES, *USED]
+    if unknown := set(phones or []) - set(known):
+        failed(f"no such phone: {', '.join(sorted(unknown))}; allowed: {', '.join(known)}")
+    for name in phones or known:
+        if name in USED:
+            score_used(name, traces)
+        else:
+            fit(name, PHONES[name], traces, evaluations)
+
+
+def score_used(name: str, traces: Path) -> None:
+    """Scores the profile of a phone in use on an aged device."""
+    phone, age = USED[name]
+    of = PHONES[phone]
+    with CountDisplay("evaluations") as display:
+        done = ufsim.calibrate(
+            [str(traces / trace) for trace in of.traces],
+            profile=name,
+            age=str(ROOT / age),
+            clean=list(of.clean),
+            progress=lambda at, total, _: display(at, total),
+        )
+    keep(ROOT / f"docs/data/calibration/{name}.json", document(done))
+    print_calibration(Console(width=120), done)
 
 
 def fit(name: str, phone: Phone, traces: Path, evaluations: int | None) -> None:

@@ -35,6 +35,13 @@ def test_a_phones_profile_is_what_its_fit_says(phone: str) -> None:
     assert held == told["set"]
 
 
+def test_a_phone_in_use_keeps_the_goals_of_its_profile_for_most_applications() -> None:
+    told = committed("pixel4-used")
+    assert told["parameters"] == [], "nothing is fitted"
+    missed = {one["trace"] for one in told["scores"] if one["statistic"] != "over_8ms" and one["verdict"] == "miss"}
+    assert len({one["trace"] for one in told["scores"]} - missed) >= 4
+
+
 @pytest.mark.parametrize("phone", PHONES)
 def test_a_phones_fit_still_holds(phone: str, traces: Path) -> None:
     folder, clean = {"pixel4": ("pixel4-hpufs", []), "nexus5": ("nexus5-zhou", ["packed", "pages"])}[phone]

@@ -44,7 +44,7 @@ def scores(phone: str) -> str:
         )
     count = f"{hits} of {len(rows)} are hit (ufsim {fit['ufsim']}, {fit['seeds']} seeds).\n\n"
     return count + table(
-        ("left out" if fit["left_out"] else "fitted to", "statistic", "recorded>", "80% interval>", "simulated>", ""),
+        ("left out" if fit["left_out"] else "fitted to" if fit["parameters"] else "application", "statistic", "recorded>", "80% interval>", "simulated>", ""),
         rows,
     )
 
