@@ -169,6 +169,7 @@ impl System {
     /// If requests are outstanding and nothing is left to happen, or nothing completes any more.
     pub fn run(&mut self, source: &mut dyn Source, watch: &mut Watch) -> Result<(), Stop> {
         self.source_done = false;
+        self.last_completion = self.stack.events();
         let wanted = self.watchers.as_ref().is_some_and(|watchers| watchers.want_outcomes());
         self.notes_outcomes = wanted || source.wants_read_outcomes();
         self.merges = source.merges();
@@ -176,6 +177,10 @@ impl System {
         self.host_turn(source)?;
         while !self.source_done || self.requests.outstanding() > 0 {
             let outstanding = self.requests.outstanding();
+            if outstanding == 0 {
+                // What the device does meanwhile, such as GC in idle time, keeps nobody waiting.
+                self.last_completion = self.stack.events();
+            }
             assert!(
                 self.stack.next_time().is_some(),
                 "nothing is left to happen with {outstanding} requests outstanding"

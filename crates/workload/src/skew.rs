@@ -27,6 +27,8 @@ pub(crate) struct Skew {
     law: Law,
     blocks: u64,
     scatter: Permutation,
+    /// Blocks by which all are moved on.
+    shift: u64,
 }
 
 impl Skew {
@@ -50,12 +52,25 @@ impl Skew {
     }
 
     fn new(law: Law, blocks: u64, rng: &mut Rng) -> Skew {
-        Skew { law, blocks, scatter: Permutation::new(blocks, rng) }
+        Skew { law, blocks, scatter: Permutation::new(blocks, rng), shift: 0 }
+    }
+
+    /// The same with the most frequent block at this share of the range.
+    #[must_use]
+    pub(crate) fn centred(self, at: f64) -> Skew {
+        let most_frequent = match self.law {
+            Law::Zipf { .. } | Law::Pareto { .. } => 0,
+            Law::Normal { .. } => self.blocks / 2,
+        };
+        let wanted = ((self.blocks as f64 * at) as u64).min(self.blocks - 1);
+        let shift = (wanted + self.blocks - self.scatter.apply(most_frequent)) % self.blocks;
+        Skew { shift, ..self }
     }
 
     /// A block.
     pub(crate) fn next(&self, rng: &mut Rng) -> u64 {
-        self.scatter.apply(self.rank(rng))
+        let block = self.scatter.apply(self.rank(rng)) + self.shift;
+        if block < self.blocks { block } else { block - self.blocks }
     }
 
     fn rank(&self, rng: &mut Rng) -> u64 {

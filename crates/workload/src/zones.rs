@@ -30,15 +30,32 @@ impl Zones {
     /// Divides `blocks` blocks. Both shares of all zones add up to 100. A zone has at least one block, also where its
     /// share is less than that.
     pub(crate) fn new(blocks: u64, zones: &[Zone]) -> Zones {
-        let (mut up_to, mut percent) = (0, 0);
-        let border = |percent: u32| (u128::from(blocks) * u128::from(percent) / 100) as u64;
-        let place = |zone: &Zone| {
-            let first = border(percent).min(blocks - 1);
+        let mut percent = 0;
+        let ends = zones.iter().map(|zone| {
             percent += zone.blocks;
-            up_to += zone.requests;
-            Placed { up_to, first, blocks: border(percent).saturating_sub(first).max(1) }
+            (zone.requests, (u128::from(blocks) * u128::from(percent) / 100) as u64)
+        });
+        Zones::ending(blocks, ends)
+    }
+
+    /// Zones of so many blocks of `blocks`, each with its share of the requests.
+    pub(crate) fn of_blocks(blocks: u64, zones: impl IntoIterator<Item = (u32, u64)>) -> Zones {
+        let mut end = 0_u64;
+        let ends = zones.into_iter().map(|(requests, length)| {
+            end = end.saturating_add(length);
+            (requests, end.min(blocks))
+        });
+        Zones::ending(blocks, ends)
+    }
+
+    fn ending(blocks: u64, ends: impl Iterator<Item = (u32, u64)>) -> Zones {
+        let (mut up_to, mut before) = (0, 0);
+        let place = |(requests, end): (u32, u64)| {
+            let first = before.min(blocks - 1);
+            (up_to, before) = (up_to + requests, end);
+            Placed { up_to, first, blocks: end.saturating_sub(first).max(1) }
         };
-        Zones { zones: zones.iter().map(place).collect() }
+        Zones { zones: ends.map(place).collect() }
     }
 
     /// A block.

@@ -167,6 +167,8 @@ pub struct Core {
     /// The last change that the segment bitmaps of a flush have.
     pub(crate) bitmaps_have: Seq,
     erasing: Vec<Erasing>,
+    /// Nothing is worth collecting in idle time, until the host writes.
+    pub(crate) idle_gc_is_futile: bool,
     /// Units in programs in flight that will need a log entry.
     pub(crate) units_to_log: usize,
     /// Of these, copies by GC.
@@ -240,6 +242,7 @@ impl Core {
             bitmaps_in_flight: 0,
             bitmaps_have: Seq(0),
             erasing: Vec::new(),
+            idle_gc_is_futile: false,
             units_to_log: 0,
             copies_to_log: 0,
             job_reads: JobReads::default(),
@@ -686,8 +689,8 @@ impl Core {
         }
     }
 
-    /// True if GC goes on in idle time.
+    /// True if GC goes on in idle time, as far as the device knows.
     pub fn collects_when_idle(&self) -> bool {
-        self.cfg.gc.idle.is_some_and(|idle| self.blocks.free() < idle.until)
+        self.cfg.gc.idle.is_some_and(|idle| self.blocks.free() < idle.until && !self.idle_gc_is_futile)
     }
 }

@@ -57,7 +57,7 @@ impl<M: Mapping> Engine<M> {
     }
 
     /// True if the victim gains enough for a step in idle time.
-    fn is_worth(&self, idle: IdleGc) -> bool {
+    pub(super) fn is_worth(&self, idle: IdleGc) -> bool {
         let most = self.core.layout.superblock_units() * (100 - idle.gain_percent);
         self.gc.victim.as_ref().is_some_and(|victim| victim.wear || victim.valid * 100 <= most)
     }

@@ -5,7 +5,7 @@ use units::SimTime;
 use super::state::Engine;
 use crate::config::IdleGc;
 use crate::core::DeviceEvent;
-use crate::seat::Mapping;
+use crate::seat::{HostRole, Mapping};
 
 /// Since when the device has been without requests.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
@@ -16,8 +16,6 @@ pub(super) struct IdleTime {
     since: Option<SimTime>,
     /// The device will be woken when it has been idle for long enough.
     wake: bool,
-    /// Nothing was worth collecting. The next command may change that.
-    futile: bool,
 }
 
 impl IdleTime {
@@ -25,7 +23,6 @@ impl IdleTime {
     #[inline(always)]
     pub(super) fn arrived(&mut self, is_request: bool) {
         self.requests += u32::from(is_request);
-        self.futile = false;
     }
 
     /// A command has been answered.
@@ -59,7 +56,10 @@ impl<M: Mapping> Engine<M> {
         }
         let due = *self.idle_time.since.get_or_insert(self.core.now) + idle.after;
         let free = self.core.blocks.free();
-        if free >= idle.until || self.idle_time.futile {
+        if self.gc.victim.is_some() {
+            self.core.idle_gc_is_futile |= !self.is_worth(idle);
+        }
+        if free >= idle.until || self.core.idle_gc_is_futile {
             return false;
         }
         if self.core.now < due {
@@ -74,7 +74,8 @@ impl<M: Mapping> Engine<M> {
         }
         let begun = self.begin_due_gc_step(free, Some(idle));
         self.core.stats.gc_idle_steps += u64::from(begun);
-        self.idle_time.futile = !begun;
+        // A scheme that has asked the host for a victim goes on when that has answered.
+        self.core.idle_gc_is_futile |= !begun && M::HOST != HostRole::KeepsMapping;
         begun
     }
 }

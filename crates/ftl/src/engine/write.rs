@@ -303,6 +303,7 @@ impl<M: Mapping> Engine<M> {
         self.submit_row(Stream::Host, &items[..n as usize], seq);
         self.core.units_to_log += n as usize;
         self.gc.earn(n, self.core.blocks.free());
+        self.core.idle_gc_is_futile = false;
     }
 
     #[inline(always)]

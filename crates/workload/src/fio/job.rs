@@ -140,11 +140,17 @@ impl<'a> Layout<'a> {
 
     /// Finds or makes the clone's files, and grows them to what the clone needs.
     fn place(&self, job: &Job, number: u32, files: &mut Files) -> Result<Place, ConfigError> {
-        if let Some(log) = &job.log {
+        if let Some(log) = job.log_of(number) {
             return Ok(place_of_log(log, files));
         }
         let o = &job.options;
-        let size = o.size.map(|amount| self.share_of(amount, self.capacity()));
+        // As in fio, a size of some per cent ends with a whole block, and an offset begins with one.
+        let block = o.smallest_block();
+        let whole = o.filesize.unwrap_or_else(|| self.capacity());
+        let size = o.size.map(|amount| match amount {
+            Amount::Percent(_) => self.share_of(amount, whole) / block * block,
+            Amount::Bytes(bytes) => bytes,
+        });
         if size.is_none() && o.filesize.is_none() && o.filename.is_none() {
             return Err(self.error(job, "needs size= (or filename= for a file that has a size)".into()));
         }
@@ -154,13 +160,17 @@ impl<'a> Layout<'a> {
             _ => self.capacity(),
         };
         let step = self.share_of(o.offset_increment, whole).checked_mul(u64::from(number));
-        let offset = step.and_then(|step| self.share_of(o.offset, whole).checked_add(step));
+        let first = match o.offset {
+            Amount::Percent(percent) => share(whole, percent).next_multiple_of(block),
+            Amount::Bytes(bytes) => bytes,
+        };
+        let offset = step.and_then(|step| first.checked_add(step));
         let offset = offset.ok_or_else(|| self.error(job, "offset does not fit into 64 bits".into()))?;
         if !offset.is_multiple_of(SECTOR_BYTES) {
             return Err(self.error(job, format!("offset {offset} is no multiple of {SECTOR_BYTES}")));
         }
         let names = o.filename.clone().unwrap_or_else(|| {
-            let own = |file| format!("{}.{number}.{file}", name_of(job));
+            let own = |file| own_name(o.filename_format.as_deref(), name_of(job), number, file);
             (0..o.nrfiles).map(own).collect()
         });
         let share = size.unwrap_or(0) / names.len() as u64;
@@ -179,7 +189,7 @@ impl<'a> Layout<'a> {
     /// A file to which no job gave a size is the whole device, if it is the only file.
     fn size_whole_files(&self, files: &mut [File], places: &[Place]) -> Result<(), ConfigError> {
         let alone = files.len() == 1;
-        for ((job, _), place) in self.clones_in_order().zip(places).filter(|((job, _), _)| job.log.is_none()) {
+        for ((job, _), place) in self.clones_in_order().zip(places).filter(|((job, _), _)| job.logs.is_empty()) {
             for &file in &place.files {
                 let file = &mut files[file];
                 if file.bytes == 0 && place.size.is_none() {
@@ -237,7 +247,7 @@ impl<'a> Layout<'a> {
         let regions: Vec<Region> = place.files.iter().map(region).collect();
         let smallest = regions.iter().map(|region| region.bytes).min().unwrap_or(0);
         let largest = o.largest_block();
-        if smallest >= largest || job.log.is_some() {
+        if smallest >= largest || !job.logs.is_empty() {
             return Ok(regions);
         }
         let share = if count == 1 { "size less offset".to_owned() } else { format!("size / {count} files") };
@@ -265,7 +275,7 @@ impl<'a> Layout<'a> {
             (None, Some(size)) if o.filesize.is_some() => size,
             _ => bytes,
         };
-        if io_bytes == 0 && job.log.is_none() {
+        if io_bytes == 0 && job.logs.is_empty() {
             return Err(self.error(job, "has nothing to do: io_size is 0 bytes".into()));
         }
         Ok(JobClone {
@@ -284,16 +294,26 @@ impl<'a> Layout<'a> {
         match amount {
             Amount::Bytes(bytes) => bytes,
             // Of percentages only whole units are taken, so that blocks stay aligned.
-            Amount::Percent(percent) => {
-                let bytes = (u128::from(whole) * u128::from(percent) / 100) as u64;
-                bytes / UNIT_BYTES * UNIT_BYTES
-            }
+            Amount::Percent(percent) => share(whole, percent) / UNIT_BYTES * UNIT_BYTES,
         }
     }
 
     fn error(&self, job: &Job, reason: String) -> ConfigError {
         ConfigError::Job { path: self.path.into(), line: job.line, job: name_of(job).into(), reason }
     }
+}
+
+fn share(whole: u64, percent: u32) -> u64 {
+    (u128::from(whole) * u128::from(percent) / 100) as u64
+}
+
+/// The name of a file of a clone's own, in the words of `filename_format`. One that does not tell clones apart is a
+/// file of all of them.
+fn own_name(format: Option<&str>, job: &str, clone: u32, file: u32) -> String {
+    let words =
+        [("$jobname", job), ("$jobnum", &clone.to_string()), ("$filenum", &file.to_string()), ("$clientuid", "")];
+    let format = format.unwrap_or("$jobname.$jobnum.$filenum").to_owned();
+    words.into_iter().fold(format, |name, (word, meant)| name.replace(word, meant))
 }
 
 /// The files of a log, each as large as the log needs it.

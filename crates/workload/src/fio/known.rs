@@ -36,7 +36,7 @@ pub(super) const NO_EFFECT: &[&str] = &[
     "cpumode", "cpus_allowed", "cpus_allowed_policy", "create_on_open", "create_only", "create_serialize",
     "dataplacement", "description", "disable_bw", "disable_bw_measurement", "disable_clat", "disable_lat",
     "disable_slat", "disk_util", "error_dump", "exec_postrun", "exec_prerun", "fadvise_hint", "fallocate",
-    "fdp", "fdp_pli", "file_append", "filename_format", "filetype", "fixedbufs", "gtod_cpu", "gtod_reduce",
+    "fdp", "fdp_pli", "file_append", "filetype", "fixedbufs", "gtod_cpu", "gtod_reduce",
     "hipri", "hipri_percentage", "hugepage-size", "ignore_error", "invalidate", "io_submit_mode_offload",
     "iomem", "iomem_align", "ioprio", "ioprioclass", "iopsavgtime", "ioscheduler", "job_start_clock_id",
     "kernel_lib", "lat_percentiles", "lockfile", "lockmem", "log_alternate_epoch",

@@ -82,7 +82,7 @@ impl JobFile {
 
     /// Some job draws random numbers.
     pub fn is_random(&self) -> bool {
-        self.parsed.jobs.iter().any(|job| job.log.is_none() && job.options.is_random())
+        self.parsed.jobs.iter().any(|job| job.logs.is_empty() && job.options.is_random())
     }
 
     /// Lays the jobs' files out on a device of `capacity_units` units of 4 KiB and makes the generators. `seed` is the

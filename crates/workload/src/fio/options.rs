@@ -21,6 +21,25 @@ pub(super) struct Rw {
     pub write: bool,
     pub trim: bool,
     pub random: bool,
+    pub after: After,
+}
+
+impl Rw {
+    /// Every trim is followed by a write of the same place.
+    pub(super) fn trims_first(self) -> bool {
+        self.write && self.trim
+    }
+}
+
+/// What stands behind a colon in `rw`: where a request lies, seen from the one before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum After {
+    /// Sequential requests follow each other, random ones lie anywhere.
+    Plain,
+    /// Sequential requests leave out so many bytes, or go back by them.
+    Skip(i64),
+    /// Of random requests so many follow each other.
+    Run(u32),
 }
 
 /// A block size and the percentage of requests that have it.
@@ -79,11 +98,19 @@ pub(super) struct FileService {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Distribution {
     Random,
+    Skewed(Law, Option<f64>),
+    Zoned(Vec<Zone>),
+    /// Zones of so many bytes.
+    ZonedBytes(Vec<(u32, u64)>),
+}
+
+/// How often blocks come by their rank; beside it stands where the most frequent one lies, as a share of the file.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Law {
     Zipf(f64),
     Pareto(f64),
     /// Standard deviation in per cent of the blocks.
     Normal(f64),
-    Zoned(Vec<Zone>),
 }
 
 /// The options of one job. Three values are for reads, writes and trims.
@@ -131,7 +158,10 @@ pub(super) struct Options {
     pub filename: Option<Vec<String>>,
     pub nrfiles: u32,
     pub file_service: FileService,
-    pub read_iolog: Option<PathBuf>,
+    /// The names of `$jobname`, `$jobnum` and `$filenum` in names of files of its own.
+    pub filename_format: Option<String>,
+    /// Clones take one after another.
+    pub read_iolog: Vec<PathBuf>,
     pub replay_no_stall: bool,
     pub warmup: bool,
 }
@@ -140,7 +170,7 @@ impl Default for Options {
     /// fio's defaults.
     fn default() -> Options {
         Options {
-            rw: Rw { read: true, write: false, trim: false, random: false },
+            rw: Rw { read: true, write: false, trim: false, random: false, after: After::Plain },
             bs: [4096; 3].map(BlockSizes::fixed),
             bssplit: None,
             size: None,
@@ -177,7 +207,8 @@ impl Default for Options {
             filename: None,
             nrfiles: 1,
             file_service: FileService { order: FileOrder::RoundRobin, run: 1 },
-            read_iolog: None,
+            filename_format: None,
+            read_iolog: Vec::new(),
             replay_no_stall: false,
             warmup: false,
         }
@@ -202,7 +233,7 @@ const SEED: &str = "a whole number from 0 to 18446744073709551615";
 const NAME: &str = "a name that is not empty";
 const FILES: &str = "names of files, separated by colons (a colon in a name is \\:)";
 const NRFILES: &str = "a whole number from 1 to 1048576";
-const LOG: &str = "the path of one fio iolog";
+const LOG: &str = "paths of fio iologs, separated by colons (a colon in a path is \\:)";
 
 /// I/O engines that have one request outstanding, whatever `iodepth` says.
 const SYNCHRONOUS: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
@@ -277,7 +308,8 @@ modelled! { self, value;
     "name" => self.name = text(value, NAME)?,
     "filename" => self.filename = Some(value::file_names(value).ok_or(FILES)?),
     "nrfiles" | "nr_files" => self.nrfiles = value::integer(value, 1..=1 << 20, NRFILES)? as u32,
-    "read_iolog" => self.read_iolog = text(value, LOG)?.map(PathBuf::from),
+    "filename_format" => self.filename_format = text(value, NAME)?,
+    "read_iolog" => self.read_iolog = value::file_names(value).ok_or(LOG)?.into_iter().map(PathBuf::from).collect(),
     "replay_no_stall" => self.replay_no_stall = value::switch(value)?,
     "iodepth" => self.iodepth = value::integer(value, 1..=65536, DEPTH)? as u32,
     "numjobs" => self.numjobs = value::integer(value, 1..=65535, JOBS)? as u32,
@@ -366,6 +398,12 @@ impl Options {
     /// The block sizes of a direction.
     pub(super) fn sizes(&self, direction: usize) -> &BlockSizes {
         &self.bssplit.as_ref().unwrap_or(&self.bs)[direction]
+    }
+
+    /// The smallest block of the directions that occur.
+    pub(super) fn smallest_block(&self) -> u64 {
+        let smallest = (0..3).filter(|&d| self.has_direction(d)).map(|d| self.sizes(d).smallest()).min();
+        smallest.expect("a job reads, writes or trims")
     }
 
     /// The largest block of the directions that occur.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::around::{Surroundings, beside};
 use super::error::{ConfigError, Warning, shortened};
 use super::iolog::{Log, Logs};
-use super::options::{Options, Outcome};
+use super::options::{Distribution, Options, Outcome};
 use crate::text_file::without_mark;
 
 /// A section that is a job.
@@ -17,7 +17,14 @@ pub(super) struct Job {
     pub line: u64,
     pub options: Options,
     /// What it replays instead of making requests of its own.
-    pub log: Option<Arc<Log>>,
+    pub logs: Vec<Arc<Log>>,
+}
+
+impl Job {
+    /// The log that a clone replays.
+    pub(super) fn log_of(&self, clone: u32) -> Option<&Arc<Log>> {
+        self.logs.get(clone as usize % self.logs.len().max(1))
+    }
 }
 
 /// What a job file says.
@@ -83,6 +90,7 @@ pub(super) fn parse(text: &str, path: &str, around: &dyn Surroundings) -> Result
     parser.text(without_mark(text))?;
     parser.read_logs()?;
     parser.without_end();
+    parser.with_shortened_requests();
     if parser.parsed.jobs.is_empty() {
         return Err(ConfigError::NoJobs { path: path.into() });
     }
@@ -146,7 +154,7 @@ impl Parser<'_> {
         }
         self.section = Section::Job;
         let options = self.global.clone();
-        self.parsed.jobs.push(Job { name: name.into(), line: self.line, options, log: None });
+        self.parsed.jobs.push(Job { name: name.into(), line: self.line, options, logs: Vec::new() });
     }
 
     /// Reads another file as if it stood here.
@@ -263,8 +271,8 @@ impl Parser<'_> {
         }
         if key == "read_iolog" {
             let here = self.files.last().expect("at least the job file").display().to_string();
-            let log = beside(&here, value);
-            self.options().expect("an option was set").read_iolog = Some(log);
+            let options = self.options().expect("an option was set");
+            options.read_iolog.iter_mut().for_each(|log| *log = beside(&here, &log.display().to_string()));
         }
         Ok(())
     }
@@ -272,6 +280,26 @@ impl Parser<'_> {
     fn warn(&mut self, key: &str, message: String, changes_requests: bool) {
         let included = (self.files.len() > 1).then(|| self.path.clone());
         self.parsed.warnings.push(Warning { included, line: self.line, key: key.into(), message, changes_requests });
+    }
+
+    /// fio's random map gives each block once, and shortens requests that reach into what was given.
+    fn with_shortened_requests(&mut self) {
+        for job in &self.parsed.jobs {
+            let o = &job.options;
+            let mapped = o.rw.random && o.distribution == Distribution::Random && !o.norandommap;
+            if mapped && o.smallest_block() != o.largest_block() {
+                self.parsed.warnings.push(Warning {
+                    included: None,
+                    line: job.line,
+                    key: if o.bssplit.is_some() { "bssplit" } else { "bs" }.into(),
+                    message:
+                        "with a random map fio shortens requests that reach into blocks of others, and makes more \
+                              of them; here they keep their length (norandommap=1 is the same in both)"
+                            .into(),
+                    changes_requests: true,
+                });
+            }
+        }
     }
 
     /// Jobs that are to go on for a time that nobody says make one pass, as in fio.
@@ -295,14 +323,15 @@ impl Parser<'_> {
     fn read_logs(&mut self) -> Result<(), ConfigError> {
         let mut logs = Logs::new(self.around);
         for job in &mut self.parsed.jobs {
-            let Some(path) = &job.options.read_iolog else { continue };
-            let log = logs.read(path).map_err(|reason| ConfigError::Job {
-                path: self.path.clone(),
-                line: job.line,
-                job: job.options.name.clone().unwrap_or_else(|| job.name.clone()),
-                reason: format!("read_iolog: {reason}"),
-            })?;
-            job.log = Some(log);
+            for path in &job.options.read_iolog {
+                let log = logs.read(path).map_err(|reason| ConfigError::Job {
+                    path: self.path.clone(),
+                    line: job.line,
+                    job: job.options.name.clone().unwrap_or_else(|| job.name.clone()),
+                    reason: format!("read_iolog: {reason}"),
+                })?;
+                job.logs.push(log);
+            }
         }
         for (name, log) in logs.all() {
             self.depends = true;

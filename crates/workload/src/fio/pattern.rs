@@ -1,6 +1,6 @@
 //! Which bytes of its region a clone requests next.
 
-use super::options::{BlockSizes, Distribution, Options, SizeShare};
+use super::options::{After, Amount, BlockSizes, Distribution, Law, Options, SizeShare};
 use crate::permutation::Permutation;
 use crate::skew::Skew;
 use crate::zones::Zones;
@@ -82,6 +82,11 @@ impl Sizes {
 enum Kind {
     /// Reads, writes and trims advance on their own, as in fio.
     Sequential { position: [u64; 3] },
+    /// The same, with so many bytes left out after each request; below 0 it goes back. What would lie outside lies at
+    /// the other end. `start` is where the end of the request before the first would be.
+    Skipping { position: [u64; 3], skip: i64, start: u64 },
+    /// So many requests one after another from each place that `places` gives.
+    Runs { places: Box<Pattern>, run: u32, left: u32, position: u64 },
     /// Any block of the direction's smallest size, again and again.
     Uniform { blocks: [u64; 3], step: [u64; 3] },
     /// Every block once.
@@ -102,19 +107,41 @@ pub(super) struct Pattern {
 impl Pattern {
     /// The order in `bytes` bytes of a file.
     pub(super) fn new(o: &Options, bytes: u64, sizes: &[Sizes; 3], rng: &mut Rng) -> Pattern {
-        let smallest = (0..3).filter(|&d| o.has_direction(d)).map(|d| sizes[d].smallest).min();
-        let step = smallest.expect("a job reads, writes or trims");
+        let step = o.smallest_block();
         let blocks = bytes / step;
         let kind = match &o.distribution {
-            _ if !o.rw.random => Kind::Sequential { position: [0; 3] },
+            _ if !o.rw.random => match o.rw.after {
+                After::Skip(skip) if skip != 0 => {
+                    // As in fio: whoever goes back begins at the end, but at the beginning of a file.
+                    let inside = !matches!(o.offset, Amount::Bytes(0) | Amount::Percent(0));
+                    let start = if skip < 0 && inside { bytes } else { 0 };
+                    Kind::Skipping { position: [start; 3], skip, start }
+                }
+                _ => Kind::Sequential { position: [0; 3] },
+            },
             Distribution::Random if o.norandommap => Pattern::uniform(bytes, o, sizes),
             Distribution::Random => Kind::Map { map: Permutation::new(blocks, rng), step, blocks },
-            Distribution::Zipf(theta) => Kind::Skewed { skew: Skew::zipf(blocks, *theta, rng), step },
-            Distribution::Pareto(h) => Kind::Skewed { skew: Skew::pareto(blocks, *h, rng), step },
-            Distribution::Normal(percent) => Kind::Skewed { skew: Skew::normal(blocks, *percent, rng), step },
+            Distribution::Skewed(law, centre) => {
+                let skew = match *law {
+                    Law::Zipf(theta) => Skew::zipf(blocks, theta, rng),
+                    Law::Pareto(h) => Skew::pareto(blocks, h, rng),
+                    Law::Normal(percent) => Skew::normal(blocks, percent, rng),
+                };
+                Kind::Skewed { skew: centre.map_or_else(|| skew.clone(), |at| skew.clone().centred(at)), step }
+            }
             Distribution::Zoned(zones) => Kind::Zoned { zones: Zones::new(blocks, zones), step },
+            Distribution::ZonedBytes(zones) => {
+                let zones = zones.iter().map(|&(requests, bytes)| (requests, bytes / step));
+                Kind::Zoned { zones: Zones::of_blocks(blocks, zones), step }
+            }
         };
-        Pattern { bytes, kind }
+        match o.rw.after {
+            After::Run(run) if run > 1 => {
+                let places = Box::new(Pattern { bytes, kind });
+                Pattern { bytes, kind: Kind::Runs { places, run, left: 0, position: 0 } }
+            }
+            _ => Pattern { bytes, kind },
+        }
     }
 
     fn uniform(bytes: u64, o: &Options, sizes: &[Sizes; 3]) -> Kind {
@@ -131,6 +158,7 @@ impl Pattern {
             Kind::Uniform { blocks, step } => rng.below(blocks[direction]) * step[direction],
             Kind::Skewed { skew, step, .. } => skew.next(rng) * *step,
             Kind::Zoned { zones, step } => zones.next(rng) * *step,
+            Kind::Skipping { .. } | Kind::Runs { .. } => return self.next_after(direction, length, sizes, rng),
             Kind::Sequential { position } => {
                 let offset = position[direction];
                 let left = self.bytes - offset;
@@ -149,6 +177,38 @@ impl Pattern {
         Some((offset.min(self.bytes - sizes.smallest), sizes.smallest))
     }
 
+    /// The same, of a request whose place depends on the one before it.
+    #[inline(never)]
+    fn next_after(&mut self, direction: usize, length: u64, sizes: &Sizes, rng: &mut Rng) -> Option<(u64, u64)> {
+        let bytes = self.bytes;
+        match &mut self.kind {
+            Kind::Skipping { position, skip, .. } => {
+                let end = position[direction];
+                let next = if end == 0 { Some(0) } else { end.checked_add_signed(*skip) };
+                let offset = match next.filter(|&next| next < bytes) {
+                    Some(next) => next,
+                    None if *skip > 0 => 0,
+                    None => bytes.saturating_add_signed(*skip),
+                };
+                let length = if length <= bytes - offset { length } else { sizes.smallest };
+                let offset = offset.min(bytes - length);
+                position[direction] = offset + length;
+                Some((offset, length))
+            }
+            Kind::Runs { places, run, left, position } => {
+                if *left == 0 || *position + length > bytes {
+                    let (offset, length) = places.next(direction, length, sizes, rng)?;
+                    (*left, *position) = (*run - 1, offset + length);
+                    return Some((offset, length));
+                }
+                let offset = *position;
+                (*left, *position) = (*left - 1, offset + length);
+                Some((offset, length))
+            }
+            _ => unreachable!("other kinds do not ask where the last request was"),
+        }
+    }
+
     /// Offset of the next request, where that is known ahead.
     #[inline]
     pub(super) fn coming(&self) -> Option<u64> {
@@ -162,6 +222,11 @@ impl Pattern {
     pub(super) fn restart(&mut self, rng: &mut Rng) {
         match &mut self.kind {
             Kind::Sequential { position } => *position = [0; 3],
+            Kind::Skipping { position, start, .. } => *position = [*start; 3],
+            Kind::Runs { places, left, .. } => {
+                *left = 0;
+                places.restart(rng);
+            }
             Kind::Map { map, blocks, .. } => *map = Permutation::new(*blocks, rng),
             // What is hot stays hot.
             Kind::Uniform { .. } | Kind::Skewed { .. } | Kind::Zoned { .. } => {}

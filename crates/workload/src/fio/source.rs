@@ -304,7 +304,7 @@ impl Source for FioSource {
 
 /// The units that a clone may touch with requests of the kinds that are `wanted`.
 fn touched(clone: &JobClone<'_>, wanted: impl Fn(WorkOp) -> bool) -> Vec<(Lpa, u32)> {
-    if let Some(log) = &clone.job.log {
+    if let Some(log) = clone.job.log_of(clone.number) {
         return log.units(&clone.regions, wanted);
     }
     let kinds = [WorkOp::Read, WorkOp::Write, WorkOp::Trim];

@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-use super::options::{Amount, BlockSizes, Distribution, FileOrder, FileService, Rw, SizeShare};
+use super::options::{After, Amount, BlockSizes, Distribution, FileOrder, FileService, Law, Rw, SizeShare};
 use crate::source::LATEST;
 use crate::zones::Zone;
 
@@ -18,16 +18,19 @@ pub(super) const AMOUNT: Allowed = "a number of bytes (suffixes k, m, g, t, p) o
 const PLACE: Allowed = "a number of bytes (suffixes k, m, g, t, p) or a percentage from 0% to 100%";
 pub(super) const BLOCK_SIZE: Allowed = "one to three (read, write, trim) sizes or ranges such as 4k-64k, from 512 to \
                                         1g, each a multiple of 512; separated by commas; an empty one \
-                                        stays as it was";
+                                        stays as it was (what a page cache makes of smaller writes are pages: bs=4k)";
 const SPLIT: Allowed = "size/percentage:size/percentage... with sizes from 512 to 1g in multiples of 512 and \
                         percentages that add up to 100 at most; up to three lists (read, write, trim) separated by \
                         commas";
 const BOOL: Allowed = "0, 1, true or false";
 const DURATION: Allowed = "a time below 2^62 ns (146 years), optionally with us, ms, s, m, h or d";
-const RW: Allowed = "read, write, rw, readwrite, randread, randwrite, randrw, trim or randtrim";
+const RW: Allowed = "read, write, rw, readwrite, trim or trimwrite, optionally with a colon and the bytes to leave out \
+                     after each request (-8k goes back), or randread, randwrite, randrw, randtrim or randtrimwrite, \
+                     optionally with a colon and how many requests follow each other from a place on";
 const DISTRIBUTION: Allowed = "random, zipf:theta (theta above 0, at most 10, not 1), pareto:h (0 < h < 1), \
-                               normal:deviation (above 0 to 100 per cent) or zoned:requests/blocks:... (per cent, each \
-                               adding up to 100)";
+                               normal:deviation (above 0 to 100 per cent), each also with :centre (0 to 1, where the \
+                               most frequent block lies), zoned:requests/blocks:... (per cent, each adding up to 100) \
+                               or zoned_abs:requests/bytes:...";
 
 const MAX_BLOCK: u64 = 1 << 30;
 
@@ -258,9 +261,19 @@ pub(super) fn is_skewed_service(text: &str) -> bool {
 
 /// `rw`.
 pub(super) fn rw(text: &str) -> Parsed<Rw> {
+    let (text, behind) = text.split_once(':').map_or((text, None), |(text, behind)| (text, Some(behind)));
     let (random, what) = match text.strip_prefix("rand") {
         Some(what) => (true, what),
         None => (false, text),
+    };
+    let after = match behind {
+        None => After::Plain,
+        Some(number) if random => After::Run(integer(number, 1..=u64::from(u32::MAX), RW)? as u32),
+        Some(amount) => {
+            let (sign, amount) = amount.strip_prefix('-').map_or((1, amount), |amount| (-1, amount));
+            let skipped = bytes(amount).ok().and_then(|n| i64::try_from(n).ok()).filter(|n| n % 512 == 0);
+            After::Skip(sign * skipped.ok_or(RW)?)
+        }
     };
     let [read, write, trim] = match what {
         "read" => [true, false, false],
@@ -268,29 +281,49 @@ pub(super) fn rw(text: &str) -> Parsed<Rw> {
         "rw" => [true, true, false],
         "readwrite" if !random => [true, true, false],
         "trim" => [false, false, true],
+        "trimwrite" => [false, true, true],
         _ => return Err(RW),
     };
-    Ok(Rw { read, write, trim, random })
+    Ok(Rw { read, write, trim, random, after })
 }
 
 /// `random_distribution`.
 pub(super) fn distribution(text: &str) -> Parsed<Distribution> {
-    let (name, number) = text.split_once(':').unwrap_or((text, ""));
+    let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+    if name == "zoned" {
+        return zones(rest).map(Distribution::Zoned);
+    }
+    if name == "zoned_abs" {
+        return zones_of_bytes(rest).map(Distribution::ZonedBytes);
+    }
+    let (number, centre) = rest.split_once(':').map_or((rest, None), |(number, centre)| (number, Some(centre)));
+    let between = |text: &str| text.parse().ok().filter(|c| (0.0..=1.0).contains(c)).ok_or(DISTRIBUTION);
+    let centre = centre.map(between).transpose()?;
     // fio's defaults for a missing parameter: theta 1.1, h 0.2; a normal deviation has none.
     let parameter = |default: Option<f64>, fits: &dyn Fn(f64) -> bool| {
         let value = if number.is_empty() { default } else { number.parse().ok() };
         value.filter(|&v| fits(v)).ok_or(DISTRIBUTION)
     };
-    match name {
-        "random" if number.is_empty() => Ok(Distribution::Random),
-        "zipf" => {
-            parameter(Some(1.1), &|v| (0.001..=10.0).contains(&v) && (v - 1.0).abs() > 1e-6).map(Distribution::Zipf)
-        }
-        "pareto" => parameter(Some(0.2), &|v| (0.000_001..=0.999_999).contains(&v)).map(Distribution::Pareto),
-        "normal" => parameter(None, &|v| v > 0.0 && v <= 100.0).map(Distribution::Normal),
-        "zoned" => zones(number).map(Distribution::Zoned),
-        _ => Err(DISTRIBUTION),
-    }
+    let law = match name {
+        "random" if rest.is_empty() => return Ok(Distribution::Random),
+        "zipf" => Law::Zipf(parameter(Some(1.1), &|v| (0.001..=10.0).contains(&v) && (v - 1.0).abs() > 1e-6)?),
+        "pareto" => Law::Pareto(parameter(Some(0.2), &|v| (0.000_001..=0.999_999).contains(&v))?),
+        "normal" => Law::Normal(parameter(None, &|v| v > 0.0 && v <= 100.0)?),
+        _ => return Err(DISTRIBUTION),
+    };
+    Ok(Distribution::Skewed(law, centre))
+}
+
+/// The zones of `zoned_abs`: shares of the requests, and bytes.
+fn zones_of_bytes(text: &str) -> Parsed<Vec<(u32, u64)>> {
+    let zone = |part: &str| {
+        let (requests, size) = part.split_once('/').ok_or(DISTRIBUTION)?;
+        let size = bytes(size).ok().filter(|&bytes| bytes > 0).ok_or(DISTRIBUTION)?;
+        Ok((integer(requests, 0..=100, DISTRIBUTION)? as u32, size))
+    };
+    let zones: Vec<(u32, u64)> = text.split(':').map(zone).collect::<Parsed<_>>()?;
+    let sum: u32 = zones.iter().map(|(requests, _)| requests).sum();
+    if sum == 100 && zones.len() <= 256 { Ok(zones) } else { Err(DISTRIBUTION) }
 }
 
 /// The zones of `zoned`. fio lets shares be left out and differ by direction; here all are given, and for all.
@@ -367,6 +400,26 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_a_request_stands_behind_a_colon() {
+        for (text, after) in [
+            ("read", After::Plain),
+            ("read:8k", After::Skip(8192)),
+            ("write:-256k", After::Skip(-262_144)),
+            ("trimwrite:0", After::Skip(0)),
+            ("randread:8", After::Run(8)),
+            ("randtrimwrite:1", After::Run(1)),
+        ] {
+            assert_eq!(rw(text).map(|rw| rw.after), Ok(after), "{text}");
+        }
+        let both = rw("trimwrite").unwrap();
+        assert!((both.read, both.write, both.trim, both.random) == (false, true, true, false) && both.trims_first());
+        for text in ["read:", "read:x", "read:100", "randread:0", "randread:-1", "randread:4k", "writetrim", "randrw:"]
+        {
+            assert_eq!(rw(text), Err(RW), "{text}");
+        }
+    }
+
+    #[test]
     fn splits_add_up() {
         let share = |bytes, percent| SizeShare { bytes, percent };
         let [read, write, trim] = block_split("4k/10:64k/90,8k/:16k/").unwrap();
@@ -426,18 +479,38 @@ mod tests {
 
     #[test]
     fn distributions_have_ranges() {
-        assert_eq!(distribution("zipf"), Ok(Distribution::Zipf(1.1)));
-        assert_eq!(distribution("zipf:0.5"), Ok(Distribution::Zipf(0.5)));
-        assert_eq!(distribution("pareto:0.3"), Ok(Distribution::Pareto(0.3)));
-        assert_eq!(distribution("normal:20"), Ok(Distribution::Normal(20.0)));
+        let skewed = |law, centre| Ok(Distribution::Skewed(law, centre));
+        assert_eq!(distribution("zipf"), skewed(Law::Zipf(1.1), None));
+        assert_eq!(distribution("zipf:0.5"), skewed(Law::Zipf(0.5), None));
+        assert_eq!(distribution("zipf:1.2:0.5"), skewed(Law::Zipf(1.2), Some(0.5)));
+        assert_eq!(distribution("pareto:0.3:1"), skewed(Law::Pareto(0.3), Some(1.0)));
+        assert_eq!(distribution("normal:20"), skewed(Law::Normal(20.0), None));
+        let bytes = vec![(60, 4 << 20), (40, 8 << 20)];
+        assert_eq!(distribution("zoned_abs:60/4m:40/8m"), Ok(Distribution::ZonedBytes(bytes)));
         let zone = |requests, blocks| Zone { requests, blocks };
         assert_eq!(distribution("zoned:90/10:10/90"), Ok(Distribution::Zoned(vec![zone(90, 10), zone(10, 90)])));
         let zoned =
             ["zoned", "zoned:90/10", "zoned:90/10:10/91", "zoned:90:10", "zoned:50/0:50/100", "zoned:-1/0:101/100"];
-        for text in
-            ["zipf:1", "zipf:0", "zipf:nan", "zipf:11", "pareto:1", "pareto:0", "normal", "normal:0", "normal:101", "x"]
-                .into_iter()
-                .chain(zoned)
+        for text in [
+            "zipf:1",
+            "zipf:0",
+            "zipf:nan",
+            "zipf:11",
+            "pareto:1",
+            "pareto:0",
+            "normal",
+            "normal:0",
+            "normal:101",
+            "x",
+            "zipf:1.2:2",
+            "zipf:1.2:",
+            "random:1",
+            "zoned_abs:60/4m",
+            "zoned_abs:100/0",
+            "zoned_abs:100",
+        ]
+        .into_iter()
+        .chain(zoned)
         {
             assert_eq!(distribution(text), Err(DISTRIBUTION), "{text}");
         }

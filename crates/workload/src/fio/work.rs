@@ -26,7 +26,7 @@ macro_rules! either {
 
 impl Work {
     pub(super) fn of(clone: &JobClone<'_>) -> Work {
-        match &clone.job.log {
+        match clone.job.log_of(clone.number) {
             Some(log) => Work::Play(Box::new(Player::new(clone, log))),
             None => Work::Make(Box::new(Worker::new(clone))),
         }

@@ -79,8 +79,10 @@ impl Rate {
 struct Plan {
     depth: u32,
     begin: u64,
-    /// The only direction, or `None` for a mix of reads and writes.
+    /// The only direction, or `None` for a mix of reads and writes, or trims and writes in turn.
     direction: Option<usize>,
+    /// Every trim is followed by a write of the same place.
+    trims_first: bool,
     read_percent: u64,
     sizes: [Sizes; 3],
     largest: u64,
@@ -121,6 +123,8 @@ pub(super) struct Worker {
     outstanding_writes: u32,
     flush: Flush,
     think: Think,
+    /// What has been trimmed and is written next.
+    trimmed: Option<(u64, u64)>,
     /// Direction chosen for a request that waits for its time.
     chosen: Option<usize>,
     issued: [u64; 3],
@@ -140,6 +144,7 @@ impl Worker {
         let mut streams = Streams::new(clone.seed);
         let files = Spread::new(clone, &sizes, &mut streams);
         let direction = match (o.rw.read, o.rw.write) {
+            _ if o.rw.trims_first() => None,
             (true, true) => None,
             (true, false) => Some(READ),
             (false, true) => Some(WRITE),
@@ -151,6 +156,7 @@ impl Worker {
             depth: o.depth(),
             begin: clone.regions[0].begin,
             direction,
+            trims_first: o.rw.trims_first(),
             read_percent: u64::from(o.rwmixread),
             sizes,
             largest: o.largest_block(),
@@ -183,6 +189,7 @@ impl Worker {
             outstanding_writes: 0,
             flush: Flush::None,
             think: Think::None,
+            trimmed: None,
             chosen: None,
             issued: [0; 3],
             issued_bytes: [0; 3],
@@ -218,13 +225,13 @@ impl Worker {
         if p.runtime.is_some() || p.most_requests != u64::MAX || p.ramp != Nanos::ZERO {
             return None;
         }
-        let direction = p.direction.unwrap_or(READ);
+        let direction = p.direction.unwrap_or(if p.trims_first { TRIM } else { READ });
         let one_loop = match p.sizes[direction].only() {
             Some(size) if size == p.largest && !p.ends_with_region => p.io_bytes.checked_next_multiple_of(size)?,
             Some(size) if size == p.largest => p.io_bytes / size * size,
             _ => p.io_bytes,
         };
-        one_loop.checked_mul(self.loops_left)
+        one_loop.checked_mul(self.loops_left)?.checked_mul(if p.trims_first { 2 } else { 1 })
     }
 
     /// What to do at `now`.
@@ -273,16 +280,37 @@ impl Worker {
             Some(direction) => direction,
             None => self.choose_direction(),
         };
-        match self.step_rate(direction, now) {
-            Some(wait) => Err(wait),
-            None => Ok(direction),
+        let due = self.due(direction);
+        if due <= now {
+            return Ok(direction);
         }
+        // As in fio, a mix goes on with its other direction where that is due, or is due first.
+        let mixes = self.plan.direction.is_none() && !self.plan.trims_first && self.plan.read_percent % 100 > 0;
+        let (direction, due) = match mixes {
+            true => [(direction, due), (READ + WRITE - direction, self.due(READ + WRITE - direction))]
+                .into_iter()
+                .min_by_key(|&(_, due)| due)
+                .expect("two directions"),
+            false => (direction, due),
+        };
+        if due <= now {
+            return Ok(direction);
+        }
+        self.chosen = Some(direction);
+        Err(Step::At(due.min(self.end)))
     }
 
     #[inline]
     fn choose_direction(&mut self) -> usize {
         match self.plan.direction {
             Some(direction) => direction,
+            None if self.plan.trims_first => {
+                if self.trimmed.is_some() {
+                    WRITE
+                } else {
+                    TRIM
+                }
+            }
             None if self.streams.mix.below(100) < self.plan.read_percent => READ,
             None => WRITE,
         }
@@ -291,12 +319,19 @@ impl Worker {
     /// Offset in its file and length of the next request, or `None` if there is none in this or any further loop.
     #[inline(always)]
     fn place(&mut self, direction: usize) -> Option<(u64, u64)> {
+        if self.plan.trims_first && direction == WRITE {
+            return self.trimmed.take();
+        }
         loop {
             let p = &self.plan;
-            if (self.loop_bytes < p.io_bytes || p.time_based) && self.requests() < p.most_requests {
+            let goes_on = self.loop_bytes < p.io_bytes && self.requests() < p.most_requests;
+            if goes_on || self.ramping || p.time_based && self.requests() < p.most_requests {
                 let sizes = &p.sizes[direction];
                 let length = sizes.pick(&mut self.streams.size);
                 if let Some(place) = self.files.next(direction, length, sizes, &mut self.streams) {
+                    if p.trims_first {
+                        self.trimmed = Some(place);
+                    }
                     return Some(place);
                 }
             }
@@ -321,11 +356,12 @@ impl Worker {
     #[cold]
     fn turn(&mut self) -> bool {
         let p = &self.plan;
-        if self.requests() >= p.most_requests {
+        if self.requests() >= p.most_requests && !self.ramping {
             self.finish();
             return false;
         }
-        if p.time_based {
+        // Limits count from the end of the ramp time on.
+        if p.time_based || self.ramping {
             self.files.restart(&mut self.streams.map);
             return true;
         }
@@ -368,7 +404,9 @@ impl Worker {
             self.issued_bytes[direction] += bytes;
         }
         self.bytes += bytes;
-        self.loop_bytes += bytes;
+        if !(self.plan.trims_first && direction == WRITE) {
+            self.loop_bytes += bytes;
+        }
         let mut flags = Flags::default();
         if direction == WRITE {
             self.outstanding_writes += 1;
@@ -421,9 +459,9 @@ impl Worker {
         }
     }
 
-    /// A request is due when what was issued before it in its direction has taken its time at the rate, counted from
-    /// the start; one that is late is made up for, as in fio.
-    fn step_rate(&mut self, direction: usize, now: SimTime) -> Option<Step> {
+    /// When the next request of a direction is due: when what was issued before it has taken its time at the rate,
+    /// counted from the start; one that is late is made up for, as in fio.
+    fn due(&self, direction: usize) -> SimTime {
         const SECOND_NS: u128 = 1_000_000_000;
         let after = match self.plan.rate[direction] {
             Rate::Unlimited => 0,
@@ -431,12 +469,7 @@ impl Worker {
             Rate::Bytes(rate) => u128::from(self.issued_bytes[direction]) * SECOND_NS / u128::from(rate),
         };
         let from = if self.ramping { self.start } else { self.measured_from };
-        let due = SimTime(from.0.saturating_add(u64::try_from(after).unwrap_or(u64::MAX)));
-        if due <= now {
-            return None;
-        }
-        self.chosen = Some(direction);
-        Some(Step::At(due.min(self.end)))
+        SimTime(from.0.saturating_add(u64::try_from(after).unwrap_or(u64::MAX)))
     }
 
     /// Where the next request will probably be, in bytes from the start of the device, if that is known.

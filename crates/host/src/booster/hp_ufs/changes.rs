@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use ufs::{DataIn, L2pEntry, Notice, Op, PiggyBack, Response, Status};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES};
 
+use super::commands::FIRST_IDLE_POLL;
 use super::reorder::unapplied_part;
 use super::segment_cache::{Lookup, SlotIndex};
 use super::state::HpUfs;
@@ -36,10 +37,8 @@ impl HpUfs {
     /// What a response says of the device's work in idle time.
     #[inline(never)]
     fn note_idle_work(&mut self, piggyback: &PiggyBack) {
-        self.pending.fruitless = piggyback.works_when_idle.then(|| self.pending.fruitless.unwrap_or(0));
-        if piggyback.notice != Notice::None {
-            self.moved_on();
-        }
+        let known = self.pending.fruitless.unwrap_or(FIRST_IDLE_POLL);
+        self.pending.fruitless = piggyback.works_when_idle.then_some(known);
     }
 
     /// The device has moved on in idle time, so the next poll comes soon.

@@ -30,10 +30,13 @@ const REPORT_EVERY: u64 = 256;
 /// The driver polls if requests are outstanding and no response has come for this long.
 const POLL_AFTER: Nanos = Nanos::from_micros(200);
 
-/// The first poll in idle time, if the device works then. Each poll that brings nothing doubles the time to the next.
+/// A poll in idle time after one that has brought something. Each that brings nothing doubles the time to the next.
 const IDLE_POLL_AFTER: Nanos = Nanos::from_millis(1);
 
-/// After so many polls that have brought nothing, about 4 s, the driver does not poll until the next request.
+/// Idle time begins as if so many polls had brought nothing: the first comes after 128 ms.
+pub(super) const FIRST_IDLE_POLL: u32 = 7;
+
+/// After so many polls that have brought nothing the driver does not poll until the next request.
 const MOST_FRUITLESS: u32 = 12;
 
 impl HpUfs {

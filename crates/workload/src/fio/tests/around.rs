@@ -220,3 +220,12 @@ fn the_whole_text_tells_logs_apart() {
     assert_eq!(whole(LOG), whole(LOG));
     assert!(whole(LOG).starts_with("[a]\nread_iolog=l.log\n; l.log: 5 accesses, digest "), "{}", whole(LOG));
 }
+
+#[test]
+fn clones_replay_the_logs_of_a_list_in_turn() {
+    let other = "fio version 2 iolog\nf add\nf open\nf read 0 8192\n";
+    let around = MadeUp::default().with("jobs/l.log", LOG).with("jobs/m.log", other);
+    let issued = around.run("[a]\nread_iolog=l.log:m.log\nnumjobs=3\nreplay_no_stall=1\n");
+    let alone = |log: &str| around.run(&format!("[a]\nread_iolog={log}\nreplay_no_stall=1\n")).len();
+    assert_eq!(issued.len(), 2 * alone("l.log") + alone("m.log"));
+}

@@ -13,11 +13,15 @@ fn bad(line: &str, allowed: &str) {
 
 #[test]
 fn bad_values_name_line_key_value_and_range() {
-    let rw = "read, write, rw, readwrite, randread, randwrite, randrw, trim or randtrim";
-    bad("rw=randtrimwrite", rw);
+    let rw = "read, write, rw, readwrite, trim or trimwrite, optionally with a colon and the bytes to leave out after \
+              each request (-8k goes back), or randread, randwrite, randrw, randtrim or randtrimwrite, optionally with \
+              a colon and how many requests follow each other from a place on";
+    bad("rw=randwritetrim", rw);
+    bad("rw=read:100", rw);
     bad("readwrite=x", rw);
     let sizes = "one to three (read, write, trim) sizes or ranges such as 4k-64k, from 512 to 1g, each a multiple of \
-                 512; separated by commas; an empty one stays as it was";
+                 512; separated by commas; an empty one stays as it was (what a page cache makes of smaller writes are \
+                 pages: bs=4k)";
     bad("bs=511", sizes);
     bad("bsrange=4k-", sizes);
     bad("blocksize_range=4k-9k-", sizes);
@@ -71,11 +75,12 @@ fn bad_values_name_line_key_value_and_range() {
     let service = "roundrobin, sequential or random, each also with :N for N requests to a file at a time";
     bad("file_service_type=roundrobin:0", service);
     bad("file_service_type=all", service);
-    bad("read_iolog=", "the path of one fio iolog");
+    bad("read_iolog=", "paths of fio iologs, separated by colons (a colon in a path is \\:)");
     bad("replay_no_stall=2", "0, 1, true or false");
-    let distribution = "random, zipf:theta (theta above 0, at most 10, not 1), pareto:h (0 < h < 1), \
-                        normal:deviation (above 0 to 100 per cent) or zoned:requests/blocks:... (per cent, each adding \
-                        up to 100)";
+    let distribution = "random, zipf:theta (theta above 0, at most 10, not 1), pareto:h (0 < h < 1), normal:deviation \
+                        (above 0 to 100 per cent), each also with :centre (0 to 1, where the most frequent block \
+                        lies), zoned:requests/blocks:... (per cent, each adding up to 100) or \
+                        zoned_abs:requests/bytes:...";
     bad("random_distribution=zipf:1", distribution);
     bad("randseed=-1", "a whole number from 0 to 18446744073709551615");
     bad("kb_base=1000", "1024");

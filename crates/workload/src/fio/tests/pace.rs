@@ -245,3 +245,13 @@ fn pauses_end_with_the_clock() {
     // Of the first job at 0 and after one pause of 137 years; the second one has no time left.
     assert_eq!(requests, 2);
 }
+
+/// fio 3.33 makes 85 reads and 43 writes in 0.66 s: a direction that is ahead of its rate waits, and the other goes on.
+#[test]
+fn a_mix_with_two_rates_goes_on_with_the_direction_that_is_due() {
+    let mut source = bind("[a]\nrw=rw\nbs=4k\nsize=512k\nrate=512k,256k\n");
+    let (issued, ended) = run_for(&mut source, 1000);
+    let reads = ops_of(&issued).matches('r').count();
+    assert!((84..=86).contains(&reads) && issued.len() == 128, "{reads} reads");
+    assert!((0.64..0.68).contains(&(ended.0 as f64 / 1e9)), "{ended:?}");
+}

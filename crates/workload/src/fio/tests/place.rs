@@ -314,3 +314,102 @@ fn offsets_are_in_each_file() {
     let range = |first, count| UnitRange { first: Lpa(first), count };
     assert_eq!(source.preconditioning_ranges().ranges(), [range(1, 2), range(4, 2)]);
 }
+
+/// Units as fio 3.33 with its null engine writes them to a log (`--write_iolog`).
+#[test]
+fn requests_that_leave_bytes_out_go_on_at_the_other_end() {
+    for (text, units) in [
+        ("rw=write:4k\nsize=64k", vec![0, 2, 4, 6, 8, 10, 12, 14, 0, 2, 4, 6, 8, 10, 12, 14]),
+        ("rw=read:-8k\nsize=32k", vec![0, 6, 5, 4, 3, 2, 1, 0]),
+        ("rw=read:-64k\nbs=32k\nsize=16m\noffset=8m\nio_size=128k\n", vec![6128, 6120, 6112, 6104]),
+    ] {
+        assert_eq!(units_of(&run(&format!("[a]\n{text}\n"))), units, "{text}");
+    }
+    let mixed = run("[a]\nrw=rw:4k\nsize=64k\n");
+    let of = |op| mixed.iter().filter(move |i| i.request.op == op).map(|i| i.request.units().0.0);
+    for op in [WorkOp::Read, WorkOp::Write] {
+        assert!(of(op).zip((0..).map(|n| n * 2 % 16)).all(|(unit, expected)| unit == expected), "{op:?}");
+    }
+}
+
+#[test]
+fn random_places_begin_runs_of_requests() {
+    let units = units_of(&run("[a]\nrw=randread:8\nsize=1m\n"));
+    assert_eq!(units.len(), 256);
+    let follows = units.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
+    // Seven of eight follow; a run ends early at the end of the file.
+    assert!((256 * 7 / 8 - 40..=256 * 7 / 8 + 8).contains(&follows), "{follows}");
+    assert_eq!(units_of(&run("[a]\nrw=randread:1\nsize=1m\n")), units_of(&run("[a]\nrw=randread\nsize=1m\n")));
+}
+
+#[test]
+fn every_trim_is_followed_by_a_write_of_its_place() {
+    for text in
+        ["rw=trimwrite", "rw=randtrimwrite", "rw=trimwrite\nbssplit=4k/50:16k/50", "rw=randtrimwrite\noffset=8m"]
+    {
+        let issued = run(&format!("[a]\n{text}\nsize=128k\n"));
+        assert_eq!(ops_of(&issued), "tw".repeat(issued.len() / 2), "{text}");
+        let trimmed: u64 = issued.iter().step_by(2).map(|i| i.request.bytes).sum();
+        assert_eq!(trimmed, 128 << 10, "{text}");
+        for pair in issued.chunks(2) {
+            assert_eq!(
+                (pair[0].request.sector, pair[0].request.bytes),
+                (pair[1].request.sector, pair[1].request.bytes)
+            );
+        }
+    }
+    let mut units = units_of(&run("[a]\nrw=randtrimwrite\nsize=64k\n"));
+    units.sort_unstable();
+    assert_eq!(units, (0..16).flat_map(|n| [n, n]).collect::<Vec<_>>(), "every block once");
+}
+
+#[test]
+fn the_most_frequent_block_lies_at_the_centre() {
+    let hottest = |distribution: &str| {
+        let text = format!("[a]\nrw=randread\nsize=8m\nnorandommap\nrandom_distribution={distribution}\n");
+        let mut counts = [0; 2048];
+        units_of(&run(&text)).into_iter().for_each(|unit| counts[unit as usize] += 1);
+        (0..2048).max_by_key(|&unit| counts[unit]).unwrap()
+    };
+    for (centre, unit) in [("0", 0), ("0.5", 1024), ("1", 2047)] {
+        assert_eq!(hottest(&format!("zipf:1.2:{centre}")), unit);
+        assert_eq!(hottest(&format!("pareto:0.2:{centre}")), unit);
+    }
+}
+
+#[test]
+fn zones_may_be_said_in_bytes() {
+    let text = "[a]\nrw=randwrite\nsize=64m\nnorandommap\nrandom_distribution=zoned_abs:60/4m:30/8m:10/20m\n";
+    let units = units_of(&run(text));
+    let share = |range: std::ops::Range<u32>| {
+        units.iter().filter(|unit| range.contains(unit)).count() as f64 / units.len() as f64
+    };
+    // Of 16,384 requests a share of 0.6 has a standard deviation of 0.004.
+    assert!((share(0..1024) - 0.6).abs() < 0.02 && (share(1024..3072) - 0.3).abs() < 0.02);
+    assert!((share(3072..8192) - 0.1).abs() < 0.02, "nothing lies behind the zones");
+}
+
+/// Numbers of fio 3.33: offsets are rounded up and sizes down to whole blocks, and count from the file if it has a size.
+#[test]
+fn percentages_are_whole_blocks_of_the_file() {
+    let first = |text: &str| {
+        let issued = run(&format!("[a]\nrw=write\nbs=64k\n{text}\n"));
+        (issued[0].request.sector * 512, issued.len())
+    };
+    assert_eq!(first("filesize=1m\nsize=50%"), (0, 8));
+    assert_eq!(first("filesize=1m\nsize=4m"), (0, 16));
+    assert_eq!(first("filesize=1m\nsize=256k"), (0, 4));
+    // 13% of 1 GiB are 2129.9 blocks, 37% of it 6062.08.
+    assert_eq!(first("size=37%\noffset=13%"), (2130 * 65536, 6062));
+}
+
+#[test]
+fn clones_share_files_whose_names_do_not_tell_them_apart() {
+    let end = |format: &str| {
+        let text = format!("[a]\nrw=read\nnumjobs=3\nnrfiles=2\nsize=64k\nfilename_format={format}\n");
+        units_of(&run(&text)).into_iter().max().unwrap() + 1
+    };
+    assert_eq!(end("readers.$filenum"), 16);
+    assert_eq!(end("$jobname.$filenum.$jobnum"), 48);
+    assert_eq!(end("one"), 8);
+}
