@@ -207,9 +207,13 @@ def test_an_unknown_job_option_is_named_with_its_line(ufsim: Command, tmp_path: 
     fails(ufsim("run", job), f"{job}:4", "bogus")
 
 
-def test_a_truncated_trace_is_named_with_its_offset(ufsim: Command, tmp_path: Path) -> None:
+def test_a_trace_that_is_cut_off_is_read_up_to_there_and_told(ufsim: Command, tmp_path: Path) -> None:
     whole = gzip.decompress((SAMPLE / "trace.0.gz").read_bytes())
     (tmp_path / "trace.0").write_bytes(whole[:-20])
+    done = ufsim("trace", "info", tmp_path, "--json")
+    told = [line for line in json.loads(done.stdout)["warnings"] if "the file ends within it" in line]
+    assert done.returncode == 0 and len(told) == 1 and f"{tmp_path}/trace.0: event " in told[0]
+    (tmp_path / "trace.0").write_bytes(whole[:20])
     fails(ufsim("run", tmp_path), f"{tmp_path}/trace.0", "offset")
 
 

@@ -43,10 +43,8 @@ def scores(phone: str) -> str:
             ]
         )
     count = f"{hits} of {len(rows)} are hit (ufsim {fit['ufsim']}, {fit['seeds']} seeds).\n\n"
-    return count + table(
-        ("left out" if fit["left_out"] else "fitted to" if fit["parameters"] else "application", "statistic", "recorded>", "80% interval>", "simulated>", ""),
-        rows,
-    )
+    of = "left out" if fit["left_out"] else "fitted to" if fit["parameters"] else "application"
+    return count + table((of, "statistic", "recorded>", "80% interval>", "simulated>", ""), rows)
 
 
 def parameters(phone: str) -> str:

@@ -185,8 +185,8 @@ units::kinds! {
     pub GcRuns {
         /// They wait: the firmware does nothing else.
         Alone = "alone";
-        /// They go on. They wait only for a step that something else waits for: host writes at the reserve, a map flush,
-        /// or the collection of metadata.
+        /// They go on. They wait only for a step that something else waits for: host writes at the reserve, a map
+        /// flush, or the collection of metadata.
         Beside = "beside";
     }
 }

@@ -4,14 +4,15 @@
 //! The firmware has one thread. An *exclusive job* (a map flush, a GC step, the collection of metadata superblocks, a
 //! recovery) stops the front end until its operations are done. Commands that are under way continue. A map flush can
 //! also run beside commands ([`Flush::beside_commands`](crate::seat::Flush::beside_commands)). It moves on between
-//! jobs. With [`GcRuns::Beside`](crate::config::GcRuns) a GC step is a job that stops the front end only while something
-//! waits for its end.
+//! jobs. With [`GcRuns::Beside`](crate::config::GcRuns) a GC step is a job that stops the front end only while
+//! something waits for its end.
 //!
 //! - `core`: flash, SRAM, tables, and the effects of the current call. `lend`: the part of it that a scheme may use.
 //! - `state`: one command per tag. `waiting`: the queues of work that waits.
 //! - `stays`, `activity`: what is noted for those who watch.
 //! - `front`, `read`, `write`, `loads`, `lookups`, `batch`: commands. `rows`: programming of user data.
-//! - `collect`: GC and metadata GC. `idle_gc`: GC in idle time. `failure`: operations that fail. `power`, `recover`: loss of power, and recovery.
+//! - `collect`: GC and metadata GC. `idle_gc`: GC in idle time. `failure`: operations that fail.
+//! - `power`, `recover`: loss of power, and recovery.
 
 mod activity;
 mod batch;

@@ -220,7 +220,7 @@ impl OwnCommands for HpUfs {
     #[inline]
     fn resume(&mut self, now: SimTime) {
         self.last_activity = now;
-        self.pending.fruitless = self.pending.fruitless.map(|_| commands::FIRST_IDLE_POLL);
+        self.pending.fruitless = self.pending.fruitless.map(|_| pending::FIRST_IDLE_POLL);
     }
 
     #[inline]

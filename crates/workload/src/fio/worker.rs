@@ -116,8 +116,6 @@ pub(super) struct Worker {
     measured_from: SimTime,
     /// The ramp time has not passed yet.
     ramping: bool,
-    /// A ramp time has passed: what it did of the regions does not shorten the loop.
-    ramped: bool,
     end: SimTime,
     outstanding: u32,
     outstanding_writes: u32,
@@ -183,7 +181,6 @@ impl Worker {
             streams,
             start: SimTime::START,
             measured_from: SimTime::START,
-            ramped: false,
             end: LATEST,
             outstanding: 0,
             outstanding_writes: 0,
@@ -324,8 +321,7 @@ impl Worker {
         }
         loop {
             let p = &self.plan;
-            let goes_on = self.loop_bytes < p.io_bytes && self.requests() < p.most_requests;
-            if goes_on || self.ramping || p.time_based && self.requests() < p.most_requests {
+            if (self.loop_bytes < p.io_bytes || p.time_based) && self.requests() < p.most_requests {
                 let sizes = &p.sizes[direction];
                 let length = sizes.pick(&mut self.streams.size);
                 if let Some(place) = self.files.next(direction, length, sizes, &mut self.streams) {
@@ -341,11 +337,11 @@ impl Worker {
         }
     }
 
-    /// The ramp time has passed: what counts towards a limit is counted from here.
+    /// The ramp time has passed: rates and `number_ios` count from here. Sizes count from the start, as in fio.
     #[cold]
     fn end_ramp(&mut self) {
-        (self.ramping, self.ramped) = (false, true);
-        (self.issued, self.issued_bytes, self.loop_bytes) = ([0; 3], [0; 3], 0);
+        self.ramping = false;
+        (self.issued, self.issued_bytes) = ([0; 3], [0; 3]);
     }
 
     fn requests(&self) -> u64 {
@@ -356,18 +352,17 @@ impl Worker {
     #[cold]
     fn turn(&mut self) -> bool {
         let p = &self.plan;
-        if self.requests() >= p.most_requests && !self.ramping {
+        if self.requests() >= p.most_requests {
             self.finish();
             return false;
         }
-        // Limits count from the end of the ramp time on.
-        if p.time_based || self.ramping {
+        if p.time_based {
             self.files.restart(&mut self.streams.map);
             return true;
         }
         // fio does not begin another round for less than a whole block.
         let left = p.io_bytes.saturating_sub(self.loop_bytes);
-        let again = (!p.ends_with_region || self.ramped) && left >= p.largest;
+        let again = !p.ends_with_region && left >= p.largest;
         if !again {
             self.loops_left -= 1;
             self.loop_bytes = 0;

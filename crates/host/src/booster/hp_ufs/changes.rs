@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use ufs::{DataIn, L2pEntry, Notice, Op, PiggyBack, Response, Status};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES};
 
-use super::commands::FIRST_IDLE_POLL;
+use super::pending::FIRST_IDLE_POLL;
 use super::reorder::unapplied_part;
 use super::segment_cache::{Lookup, SlotIndex};
 use super::state::HpUfs;

@@ -33,9 +33,6 @@ const POLL_AFTER: Nanos = Nanos::from_micros(200);
 /// A poll in idle time after one that has brought something. Each that brings nothing doubles the time to the next.
 const IDLE_POLL_AFTER: Nanos = Nanos::from_millis(1);
 
-/// Idle time begins as if so many polls had brought nothing: the first comes after 128 ms.
-pub(super) const FIRST_IDLE_POLL: u32 = 7;
-
 /// After so many polls that have brought nothing the driver does not poll until the next request.
 const MOST_FRUITLESS: u32 = 12;
 

@@ -7,6 +7,9 @@ use units::{SegmentId, Seq, Superblock};
 
 use super::bits::Bits;
 
+/// Idle time begins as if so many polls had brought nothing: the first comes after 128 ms.
+pub(super) const FIRST_IDLE_POLL: u32 = 7;
+
 /// Internal work that is under way or to be done.
 #[derive(Clone, Hash)]
 pub(super) struct Pending {

@@ -389,7 +389,7 @@ fn zones_may_be_said_in_bytes() {
     assert!((share(3072..8192) - 0.1).abs() < 0.02, "nothing lies behind the zones");
 }
 
-/// Numbers of fio 3.33: offsets are rounded up and sizes down to whole blocks, and count from the file if it has a size.
+/// Numbers of fio 3.33: offsets are rounded up and sizes down to whole blocks, of the file if it has a size.
 #[test]
 fn percentages_are_whole_blocks_of_the_file() {
     let first = |text: &str| {

@@ -147,8 +147,8 @@ fn requests_that_are_only_accounted_and_bios_are_read_where_nothing_tells_more()
 
 #[test]
 fn the_text_that_perfetto_exports_is_read() {
-    let text = " k/0:1H-80 (   80) [000] .... 12.345678: block_rq_issue: dev=8388608 sector=1000 nr_sector=8 bytes=4096 \
-                rwbs=R comm=k/0:1H x cmd=\n \
+    let text = " k/0:1H-80 (   80) [000] .... 12.345678: block_rq_issue: dev=8388608 sector=1000 nr_sector=8 \
+                bytes=4096 rwbs=R comm=k/0:1H x cmd=\n \
                 k/0:1H-80 (   80) [000] .... 12.345978: block_rq_complete: dev=8388608 sector=1000 nr_sector=8 \
                 errors=0 rwbs=R cmd=\n";
     assert_eq!(told(text), (vec![(WorkOp::Read, 1000, 4096, 0)], vec![Some(300)], 0));

@@ -7,7 +7,7 @@
 //! | 5.12 to 6.2 | the same, then ` (NAME), group_id: 0xn` |
 //! | from 6.3 | the same, then `, hwq_id: n`; from 6.6, `host` is the SCSI address of the logical unit |
 //!
-//! Perfetto's export to text has names and values: `dev_name=1d84000.ufshc ... opcode=42 tag=3 transfer_len=4096 str_t=0`.
+//! Perfetto's export to text has names and values: `dev_name=1d84000.ufshc ... opcode=42 tag=3 ... str_t=0`.
 //!
 //! Stage is `send` and `complete`, since 5.12 `send_req` and `complete_rsp`; there are others for queries and task
 //! management. The length is in bytes; -1 where the kernel does not tell it. So fields are found by their names.
