@@ -3,6 +3,7 @@
 import errno
 import json
 import logging
+import re
 import shlex
 import sys
 import traceback
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import ufsim
-from ufsim.cli_options import UsageError
+from ufsim.cli_options import FIELDS, UsageError
 from ufsim.exits import Exit
 from ufsim.outputs import Unwritten
 from ufsim.screen import printable, to_nowhere
@@ -82,10 +83,22 @@ def usage_failure(error: BaseException) -> Failure | None:
     # Typer has its own copy of click's exceptions in some versions and click's in others; all have this method.
     describe = getattr(error, "format_message", None)
     if describe is not None:
-        message = describe()
+        message = in_our_words(describe())
         # Without a message only the help was asked for.
         return Failure(Exit.USAGE, [f"{message} (see ufsim --help)"] if message else [], printed=not message)
     return Failure(Exit.INTERRUPTED, ["interrupted"]) if type(error).__name__ == "Abort" else None
+
+
+def in_our_words(message: str) -> str:
+    """A message of typer without words of its library, and with the range of the option."""
+    message = message.replace("Value error, ", "")
+    told = re.fullmatch(r"(Invalid value for '(--[a-z-]+)': )Input should be a valid (integer|number).*", message)
+    if told is None:
+        return message
+    ranges = {option.metadata["flag"]: option.metadata.get("range") for option in FIELDS.values()}
+    what = "a whole number" if told[3] == "integer" else "a number"
+    least, most = ranges.get(told[2]) or (None, None)
+    return told[1] + f"must be {what}" + ("" if least is None else f" from {least} to {most}")
 
 
 def defect(error: BaseException) -> Failure:

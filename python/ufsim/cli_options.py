@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from ufsim._options import Options, Setting
+from ufsim.spec import key_names
 from ufsim.traces import clean_rules, trace_formats
 
 # What a declaration can not know: names that the core lists.
@@ -153,7 +154,9 @@ def parse_settings(texts: list[str] | None) -> dict[str, Setting]:
         key, separator, value = text.partition("=")
         key = key.strip()
         if not separator or not re.fullmatch(r"[A-Za-z0-9_-]+(\.([A-Za-z0-9_-]+|\*))+", key):
-            raise UsageError(f"--set is '{text}'; allowed: SECTION.KEY=VALUE")
+            meant = [name for name in key_names() if name.rpartition(".")[2] == key] if separator else []
+            hint = f"; did you mean {' or '.join(meant)}?" if meant else ""
+            raise UsageError(f"--set is '{text}'; allowed: SECTION.KEY=VALUE{hint}")
         if key in settings:
             raise UsageError(f"--set names '{key}' twice")
         settings[key] = parse_value(value.strip())

@@ -13,6 +13,12 @@ from typing import NoReturn
 
 def main() -> None:
     """Runs the command line and ends the process; `ufsim.exits` lists the exit statuses."""
+    # What a user's environment has for other programs must not end this one: pictures go to files alone, and a
+    # terminal without columns would show nothing.
+    os.environ["MPLBACKEND"] = "agg"
+    for size in ("COLUMNS", "LINES"):
+        if not os.environ.get(size, "1").isdecimal() or int(os.environ.get(size, "1")) == 0:
+            del os.environ[size]
     # Whoever starts us may have chosen that interrupts are ignored.
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         from ufsim import cli

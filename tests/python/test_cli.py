@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,9 +11,11 @@ import pytest
 import blktrace
 import ufsim as package
 from conftest import SAMPLE, Command
+from tools.project import UFSIM
 
 SCHEMES = ["ufs", "hpb", "hp-ufs", "ideal"]
 WALL_FIELDS = {"wall_seconds", "requests_per_wall_second", "flash_ops_per_wall_second"}
+JOB = "rw=randwrite bs=4k size=1m"
 PERCENTILES = ["min", "p50", "p90", "p99", "p999", "max"]
 
 
@@ -210,9 +214,9 @@ def test_an_unknown_job_option_is_named_with_its_line(ufsim: Command, tmp_path: 
 def test_a_trace_that_is_cut_off_is_read_up_to_there_and_told(ufsim: Command, tmp_path: Path) -> None:
     whole = gzip.decompress((SAMPLE / "trace.0.gz").read_bytes())
     (tmp_path / "trace.0").write_bytes(whole[:-20])
-    done = ufsim("trace", "info", tmp_path, "--json")
-    told = [line for line in json.loads(done.stdout)["warnings"] if "the file ends within it" in line]
-    assert done.returncode == 0 and len(told) == 1 and f"{tmp_path}/trace.0: event " in told[0]
+    [info] = document(ufsim("trace", "info", tmp_path, "--json"))["traces"]
+    told = [line for line in info["warnings"] if "the file ends within it" in line]
+    assert len(told) == 1 and f"{tmp_path}/trace.0: event " in told[0]
     (tmp_path / "trace.0").write_bytes(whole[:20])
     fails(ufsim("run", tmp_path), f"{tmp_path}/trace.0", "offset")
 
@@ -357,3 +361,33 @@ def test_a_timed_replay_leads_with_latency(ufsim: Command, tmp_path: Path) -> No
     assert "trace at its recorded times" in text
     assert "the device was fresh" in text
     assert "GC never ran" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--depth", "8.5"], "'--depth': must be a whole number from 1 to 65536"),
+        (["--seed", "abc"], "'--seed': must be a whole number from 0 to 18446744073709551615"),
+        (["--replay", "fast"], "'--replay': 'fast' is not one of 'timed', 'queued', 'closed'"),
+        (["--set", "tlc_read_us=90"], "did you mean nand.tlc_read_us?"),
+    ],
+)
+def test_a_wrong_value_is_told_with_what_is_allowed(ufsim: Command, arguments: list[str], told: str) -> None:
+    process = ufsim("run", JOB, "--profile", "tiny", *arguments)
+    assert process.returncode == 2 and told in process.stderr and "Value error" not in process.stderr
+
+
+@pytest.mark.parametrize("environment", [{"MPLBACKEND": "nonsense"}, {"COLUMNS": "0"}, {"COLUMNS": "x", "LINES": "0"}])
+def test_the_environment_of_other_programs_ends_no_run(environment: dict[str, str], tmp_path: Path) -> None:
+    command = [*UFSIM, "compare", JOB, "--profile", "tiny", "--schemes", "ufs,ideal", "--out", str(tmp_path)]
+    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "throughput" in done.stdout, done.stderr
+    assert list(tmp_path.glob("*.png"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_grid_of_any_editor_is_read(ufsim: Command, tmp_path: Path, encoding: str) -> None:
+    text = f'[fixed]\nworkload = "{JOB}"\nprofile = "tiny"\n[axes]\nscheme = ["ufs"]\n'
+    (tmp_path / "grid.toml").write_text(text, encoding=encoding)
+    done = ufsim("sweep", "run", tmp_path / "grid.toml", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr

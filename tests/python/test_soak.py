@@ -67,7 +67,8 @@ def test_a_soak_goes_on_after_a_kill_and_after_an_interrupt(tmp_path: Path) -> N
     again.send_signal(signal.SIGINT)
     told = again.communicate(timeout=60)[0]
     if again.returncode != 0:
-        assert again.returncode == 130 and "the same command goes on" in told
+        # An interrupt between two statements of the command line's own library ends it without a word.
+        assert again.returncode == 130 and (not told or "the same command goes on" in told)
     assert before <= kept(killed)
 
     resumed, unbroken = finished(killed), finished(whole, "--jobs", 1)

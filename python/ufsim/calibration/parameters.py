@@ -2,7 +2,6 @@
 
 import math
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from ufsim._options import Setting
 from ufsim.devices import describe_profile
 from ufsim.names import did_you_mean
 from ufsim.spec import profile_keys
+from ufsim.toml_files import toml_tables
 
 # Left out, bounds are so many times below and above the profile's value.
 REACH = 4
@@ -129,10 +129,7 @@ def asked(texts: Iterable[str]) -> dict[str, Bounds | None]:
 
 def from_file(path: str) -> dict[str, Bounds | None]:
     """Bounds by key from a file that is like a profile, with `KEY = [LOW, HIGH]` in its tables."""
-    try:
-        tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise _core.ConfigError(f"{path}: {error}") from error
+    tables = toml_tables(Path(path), path)
     found: dict[str, Bounds | None] = {}
     left = list(tables.items())
     for key, value in left:

@@ -5,7 +5,6 @@ allowed.
 """
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -19,6 +18,7 @@ from ufsim.columns import FRAMES
 from ufsim.names import check_range, did_you_mean, plain
 from ufsim.spec import key_names
 from ufsim.sweeps.latin import Range
+from ufsim.toml_files import toml_tables
 
 # Options of a run that a grid may name; keys of the profile stand beside them, so `settings` is none.
 OPTIONS = tuple(name for name in ("workload", "scheme", *RunOptions.__annotations__) if name != "settings")
@@ -81,11 +81,7 @@ class Grid:
 def read_grid(path: str | PathLike[str]) -> Grid:
     """The grid of a TOML file; what it names lies beside it, or where a command line finds it."""
     place = Path(located(path))
-    try:
-        tables = tomllib.loads(place.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise _core.ConfigError(f"{path}: {error}") from error
-    return grid_of(tables, place.parent, fspath(path))
+    return grid_of(toml_tables(place, fspath(path)), place.parent, fspath(path))
 
 
 def grid_of(tables: Mapping[str, Any], folder: Path | None = None, source: str = "grid") -> Grid:

@@ -3,20 +3,19 @@
 What is wrong with it raises `ConfigError`, which names the field and what is allowed.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from ufsim import _core
 from ufsim.bundled import located
 from ufsim.columns import FRAMES
 from ufsim.names import check_choice, check_range, did_you_mean, plain
 from ufsim.spec import key_names
 from ufsim.sweeps.grid import Fields, Grid, flat, grid_of, range_of, table, wrong
 from ufsim.sweeps.latin import Range
+from ufsim.toml_files import toml_tables
 
 TABLES = ("fixed", "bounds", "aim", "search")
 COLUMNS = (*(column.name for column in FRAMES["table"] if column.dtype in ("int64", "float64")), "operation_mean_ns")
@@ -70,11 +69,7 @@ class Task:
 def read_task(path: str | PathLike[str], runs: int | None = None) -> Task:
     """The search of a TOML file; `runs` replaces its budget."""
     place = Path(located(path))
-    try:
-        tables = tomllib.loads(place.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise _core.ConfigError(f"{path}: {error}") from error
-    return task_of(tables, place.parent, fspath(path), runs)
+    return task_of(toml_tables(place, fspath(path)), place.parent, fspath(path), runs)
 
 
 def task_of(
