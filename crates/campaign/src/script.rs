@@ -314,10 +314,10 @@ fn small_device(rng: &mut Rng, kind: Kind) -> Vec<(&'static str, String)> {
 
 /// When GC runs, and beside what: each way of it under every scheme.
 fn collection(index: u64) -> Vec<(&'static str, String)> {
-    let paced = [("alone", "gained"), ("alone", "searched"), ("beside", "gained"), ("alone", "searched")];
-    let (runs, pace) = paced[(index % 4) as usize];
+    let pace = ["gained", "searched"][(index % 2) as usize];
+    let runs = if index % 6 == 2 { "beside" } else { "alone" };
     let mut set = vec![("gc.pace", pace.into()), ("gc.runs", runs.into())];
-    if index / 4 % 2 == 1 {
+    if index % 5 == 3 {
         set.extend([("gc.idle_after_ms", "1".into()), ("gc.idle_superblocks", "44".into())]);
     }
     set

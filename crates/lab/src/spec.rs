@@ -158,7 +158,7 @@ mod tests {
             (
                 r#"{"scheme": "ufs", "workload": "x", "format": "cvs"}"#,
                 "format = \"cvs\": must be one of blktrace, perfetto, vscsi, blkparse, ftrace, iolog, mobile, nexus5, \
-                 msr, spc, mqsim, csv",
+                 biosnoop, systor17, alibaba, tencent, msr, spc, mqsim, csv",
             ),
             (
                 r#"{"scheme": "ufs", "workload": "x", "clean": ["all"]}"#,

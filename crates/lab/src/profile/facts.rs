@@ -97,7 +97,7 @@ pub const FACTS: &[Fact] = &[
     },
     Fact {
         name: "l2p_in_host_ratio",
-        about: "Share of the table that the host may hold, with entries of 4 bytes (HP-UFS; those of HPB take 8).",
+        about: "Share of the table that the host may hold, with entries of 4 bytes; sealed ones of HPB take 8.",
         formula: "host.memory_mib x 1048576 / l2p_table_bytes, at most 1",
         value: |p| {
             let limit = p.values.host.memory_mib.count();

@@ -91,7 +91,6 @@ impl Log {
             b"sync" | b"datasync" => WorkOp::Flush,
             _ => return Err(wrong_action(action, self.timed)),
         };
-        records.report.queue_events += 1;
         let (offset, size) = match op {
             // fio writes the file's last offset and length 0 behind a sync.
             WorkOp::Flush => {
@@ -102,6 +101,7 @@ impl Log {
             _ => (fields.need("offset")?.number()?, fields.need("length")?.number()?),
         };
         fields.end()?;
+        records.report.queue_events += 1;
         let (sector, bytes) = bytes_at(offset, size);
         let device = records.devices.index_of(file.text, || file.string().into_owned());
         let request = self.origin.request(line.number, op, sector, bytes);

@@ -276,6 +276,7 @@ impl Format {
                         records.report.queue_events += 1;
                         if let Err(error) = read(line, Origin { file: number }, &mut records) {
                             records.cut(line, &file.bytes, error)?;
+                            records.report.queue_events -= 1;
                         }
                     }
                 }

@@ -58,6 +58,7 @@ impl Records {
             return Err(error);
         }
         self.report.cut.push(line.place());
+        self.report.events -= 1;
         Ok(())
     }
 
