@@ -83,14 +83,14 @@ fn what_gains_too_little_is_left_and_the_device_comes_to_rest() {
 fn beside_commands_a_read_waits_for_operations_and_not_for_steps() {
     let reads_and_writes = || {
         let mut rng = Rng::from_seed(11);
-        let mut turn = move |turn: u64| {
+        let turn = move |turn: u64| {
             let writes: Vec<_> =
                 (0..64).map(|_| at(30_000 + 20 * turn, request(WorkOp::Write, rng.below(UNITS), 1))).collect();
             let reads: Vec<_> =
                 (1..20).map(|ms| at(30_000 + 20 * turn + ms, request(WorkOp::Read, rng.below(UNITS), 1))).collect();
             [writes, reads].concat()
         };
-        (0..200).flat_map(move |n| turn(n)).collect::<Vec<_>>()
+        (0..200).flat_map(turn).collect::<Vec<_>>()
     };
     let run = |runs| used(&spec("ideal", &[("gc.runs", runs)]), reads_and_writes());
     let reads = |run: &RunResult| run.latency_ns.read.expect("reads");

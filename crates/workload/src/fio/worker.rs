@@ -282,7 +282,8 @@ impl Worker {
             return Ok(direction);
         }
         // As in fio, a mix goes on with its other direction where that is due, or is due first.
-        let mixes = self.plan.direction.is_none() && !self.plan.trims_first && self.plan.read_percent % 100 > 0;
+        let mixes =
+            self.plan.direction.is_none() && !self.plan.trims_first && !self.plan.read_percent.is_multiple_of(100);
         let (direction, due) = match mixes {
             true => [(direction, due), (READ + WRITE - direction, self.due(READ + WRITE - direction))]
                 .into_iter()

@@ -114,7 +114,9 @@ fn block_devices_stand_above_the_ufs_host() {
 }
 
 /// Requests, latencies in us, and how many events could not be read.
-fn told(text: &str) -> (Vec<(WorkOp, u64, u64, u64)>, Vec<Option<u64>>, u64) {
+type Told = (Vec<(WorkOp, u64, u64, u64)>, Vec<Option<u64>>, u64);
+
+fn told(text: &str) -> Told {
     let trace = parse(text, &TraceOptions::default()).unwrap();
     let latencies = trace.requests.iter().map(|r| r.phone_latency.map(|l| l.0 / 1000)).collect();
     (requests(&trace), latencies, trace.report.unreadable.map_or(0, |(count, _)| count))
