@@ -31,6 +31,8 @@ def top(path: Path, interval: float, export: str | None, *, once: bool) -> None:
     """Shows rates until Ctrl-C or q, which are the ordinary ends; or once."""
     if not 0.1 <= interval <= 3600:
         raise ConfigError(f"interval is {interval}; allowed: 0.1 to 3600 seconds")
+    if path.exists() and not path.is_socket():
+        raise ConfigError(f"{path}: must be the control socket of `ufsim serve`, which prints its path")
     screen = Screen()
     if not once and not (screen.is_terminal and os.environ.get("TERM") != "dumb"):
         raise UsageError("standard output is no terminal; --once prints one frame")
