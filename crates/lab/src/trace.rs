@@ -382,7 +382,10 @@ mod tests {
             (r#""rule": "merge", "addresses": "shared", "shift_seconds": [1]"#, "shift: 1 values for 2 traces"),
             (r#""rule": "merge", "addresses": "shared", "shift_seconds": [1, -1]"#, "shift = -1: must be seconds"),
             (r#""rule": "alternate", "addresses": "shared", "turn_seconds": 1e9"#, "turn = 1000000000: must be"),
-            (r#""rule": "alternate", "addresses": "shared", "turn_seconds": 0"#, "join: turns of 0 s make"),
+            (
+                r#""rule": "alternate", "addresses": "shared", "turn_seconds": 0"#,
+                "join: turns of 0 s never end; allowed is more than 0",
+            ),
         ] {
             let error = directory.join(json, "out").unwrap_err();
             assert!(error.starts_with(told), "{error}");

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use units::{Nanos, SimTime};
 
-use crate::duration::time;
+use crate::duration::{moment, time};
 use crate::error::LabError;
 
 const ALLOWED: &str = "must be FROM..TO, times since the beginning of the workload such as 500ms, 10s or 2min with \
@@ -28,7 +28,7 @@ impl Window {
     /// Names the option and what is allowed.
     pub fn parse(text: &str) -> Result<Window, LabError> {
         let window = text.split_once("..").and_then(|(begins, ends)| {
-            let begins = if begins.trim().is_empty() { Some(Nanos::ZERO) } else { time(begins.trim()) };
+            let begins = if begins.trim().is_empty() { Some(Nanos::ZERO) } else { moment(begins.trim()) };
             let ends = if ends.trim().is_empty() { Some(None) } else { time(ends.trim()).map(Some) };
             Some(Window { begins: begins?, ends: ends? })
         });
@@ -51,6 +51,7 @@ mod tests {
     fn either_border_may_be_left_out() {
         let borders = |text| Window::parse(text).unwrap().from(SimTime(7));
         assert_eq!(borders("2s..2500ms"), SimTime(2_000_000_007)..SimTime(2_500_000_007));
+        assert_eq!(borders("0ms..3us"), SimTime(7)..SimTime(3007));
         assert_eq!(borders(".. 3us"), SimTime(7)..SimTime(3007));
         assert_eq!(borders("1.5min.."), SimTime(90_000_000_007)..SimTime(u64::MAX));
         assert_eq!(borders(".."), Window::ALL.from(SimTime(7)));
@@ -58,7 +59,7 @@ mod tests {
 
     #[test]
     fn what_is_no_window_is_refused() {
-        for text in ["2s", "2s..1s", "1s..1s", "1..2", "-1s..2s", "1s...2s", "x..y", ""] {
+        for text in ["2s", "2s..1s", "1s..1s", "0s..0s", "0..1s", "1..2", "-1s..2s", "1s...2s", "x..y", ""] {
             let error = Window::parse(text).expect_err(text).to_string();
             assert_eq!(error, format!("timeline_window = \"{text}\": {ALLOWED}"));
         }

@@ -16,7 +16,7 @@ pub enum ConfigError {
         expected: &'static str,
     },
     /// An option that fio does not have either.
-    #[error("{path}:{line}: unknown option {key:?}")]
+    #[error("{path}:{line}: unknown option {key:?}{}", super::known::meant(key))]
     UnknownOption {
         /// The job file.
         path: String,

@@ -70,3 +70,40 @@ pub(super) const OF_ENGINES: &[&str] = &[
     "spdk_single_seg", "stat_type", "touch_objects", "ttl", "uri", "verb", "window_size", "xnvme_admin",
     "xnvme_async", "xnvme_dev_nsid", "xnvme_dev_subnqn", "xnvme_iovec", "xnvme_mem", "xnvme_sync",
 ];
+
+/// What an unknown option may have been meant to be, as the end of a message.
+pub(super) fn meant(key: &str) -> String {
+    let modelled = super::options::MODELLED.iter().flat_map(|names| names.iter());
+    let known = modelled.chain(CHANGES_REQUESTS).chain(NO_EFFECT).chain(OF_ENGINES);
+    let nearest = known.map(|name| (distance(key, name), name)).min();
+    let close = nearest.filter(|&(distance, name)| 3 * distance <= name.len());
+    close.map(|(_, name)| format!("; did you mean {name:?}?")).unwrap_or_default()
+}
+
+/// Letters to insert, leave out or replace to make one word of another.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, letter) in one.bytes().enumerate() {
+        let mut before = std::mem::replace(&mut row[0], i + 1);
+        for (j, of_other) in other.bytes().enumerate() {
+            let replaced = before + usize::from(letter != of_other);
+            before = row[j + 1];
+            row[j + 1] = replaced.min(before + 1).min(row[j] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_option_is_guessed() {
+        for (key, name) in [("ioddepth", "iodepth"), ("io_sise", "io_size"), ("blocksise", "blocksize")] {
+            assert_eq!(meant(key), format!("; did you mean {name:?}?"));
+        }
+        assert_eq!(meant("colour_of_the_sky"), "");
+        assert_eq!([distance("", "abc"), distance("abc", "abc"), distance("abc", "axcd")], [3, 0, 2]);
+    }
+}

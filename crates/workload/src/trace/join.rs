@@ -199,7 +199,10 @@ fn order(parts: &[JoinPart], rule: JoinRule) -> Result<Vec<Place>, TraceError> {
 
 fn in_turns(parts: &[JoinPart], turn: Nanos, order: &mut Vec<Place>) -> Result<(), TraceError> {
     let turns: u64 = parts.iter().map(|part| part.end() / turn.0.max(1) + 1).fold(0, u64::saturating_add);
-    if turn == Nanos::ZERO || turns > MOST_TURNS {
+    if turn == Nanos::ZERO {
+        return Err(join_error("turns of 0 s never end; allowed is more than 0".into()));
+    }
+    if turns > MOST_TURNS {
         let seconds = turn.as_secs_f64();
         let problem = format!("turns of {seconds} s make {turns} turns; allowed are at most {MOST_TURNS}");
         return Err(join_error(problem));

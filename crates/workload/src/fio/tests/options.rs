@@ -90,7 +90,7 @@ fn bad_values_name_line_key_value_and_range() {
 
 #[test]
 fn unknown_options_and_foreign_lines_are_named() {
-    assert_eq!(refused("[a]\nsize=1m\nio_sise=4k\n"), "t.fio:3: unknown option \"io_sise\"");
+    assert_eq!(refused("[a]\nsize=1m\nio_sise=4k\n"), "t.fio:3: unknown option \"io_sise\"; did you mean \"io_size\"?");
     assert_eq!(
         refused("bs=4k\n[a]\nsize=1m\n"),
         "t.fio:1: \"bs\" is not understood; expected [name] before the first option"
