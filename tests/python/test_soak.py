@@ -67,7 +67,7 @@ def test_a_soak_goes_on_after_a_kill_and_after_an_interrupt(tmp_path: Path) -> N
     again.send_signal(signal.SIGINT)
     told = again.communicate(timeout=60)[0]
     if again.returncode != 0:
-        # An interrupt between two statements of the command line's own library ends it without a word.
+        # On a busy machine the sentence was missing once, nobody knows why; what counts is the status and what is kept.
         assert again.returncode == 130 and (not told or "the same command goes on" in told)
     assert before <= kept(killed)
 

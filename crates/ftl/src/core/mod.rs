@@ -688,9 +688,4 @@ impl Core {
             self.erase_unread();
         }
     }
-
-    /// True if GC goes on in idle time, as far as the device knows.
-    pub fn collects_when_idle(&self) -> bool {
-        self.cfg.gc.idle.is_some_and(|idle| self.blocks.free() < idle.until && !self.idle_gc_is_futile)
-    }
 }

@@ -146,7 +146,7 @@ impl<M: Mapping> Engine<M> {
             if let Some(job) = self.core.job {
                 if self.core.job_ops == 0 && self.advance(job) {
                     self.core.end_job();
-                } else if !self.goes_beside(job) {
+                } else if !self.let_commands_go_on(job) {
                     return;
                 }
             }
@@ -191,9 +191,9 @@ impl<M: Mapping> Engine<M> {
         true
     }
 
-    /// True if commands go on while this job runs.
+    /// Lets commands go on while this job runs, or stops them. True if they go on.
     #[inline]
-    fn goes_beside(&mut self, job: Job) -> bool {
+    fn let_commands_go_on(&mut self, job: Job) -> bool {
         if job != Job::Gc || self.core.cfg.gc.runs == GcRuns::Alone {
             return false;
         }

@@ -39,7 +39,8 @@ pub struct Blocks {
     /// Superblocks with the fewest erases first, then with the lowest number: dynamic wear levelling.
     free: BinaryHeap<Reverse<(u32, u32)>>,
     cursors: [Cursor; 2],
-    /// Reads in flight that have been resolved to a page of the superblock.
+    /// Reads in flight that have been resolved to a page of the superblock, and copies from it that are being programmed
+    /// while commands go on.
     readers: Vec<u32>,
     /// Units submitted for programming whose programs have not finished.
     in_flight: Vec<u16>,
@@ -161,13 +162,14 @@ impl Blocks {
         self.last_seq[sb.index()]
     }
 
-    /// A read was resolved to a page of this superblock.
+    /// A read was resolved to a page of this superblock, or a copy from it is being programmed. It is not erased until
+    /// that has ended.
     #[inline]
     pub fn pin(&mut self, sb: Superblock) {
         self.readers[sb.index()] += 1;
     }
 
-    /// A read that was pinned has ended. True if an erase waited for it and waits for no other read.
+    /// What was pinned has ended. True if an erase waited for it and waits for nothing else in flight.
     #[inline]
     pub fn unpin(&mut self, sb: Superblock) -> bool {
         self.readers[sb.index()] -= 1;

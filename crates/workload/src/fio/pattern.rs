@@ -127,7 +127,11 @@ impl Pattern {
                     Law::Pareto(h) => Skew::pareto(blocks, h, rng),
                     Law::Normal(percent) => Skew::normal(blocks, percent, rng),
                 };
-                Kind::Skewed { skew: centre.map_or_else(|| skew.clone(), |at| skew.clone().centred(at)), step }
+                let skew = match *centre {
+                    Some(at) => skew.centred(at),
+                    None => skew,
+                };
+                Kind::Skewed { skew, step }
             }
             Distribution::Zoned(zones) => Kind::Zoned { zones: Zones::new(blocks, zones), step },
             Distribution::ZonedBytes(zones) => {

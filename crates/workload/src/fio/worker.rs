@@ -284,11 +284,9 @@ impl Worker {
         // As in fio, a mix goes on with its other direction where that is due, or is due first.
         let mixes =
             self.plan.direction.is_none() && !self.plan.trims_first && !self.plan.read_percent.is_multiple_of(100);
-        let (direction, due) = match mixes {
-            true => [(direction, due), (READ + WRITE - direction, self.due(READ + WRITE - direction))]
-                .into_iter()
-                .min_by_key(|&(_, due)| due)
-                .expect("two directions"),
+        let other = READ + WRITE - direction.min(WRITE);
+        let (direction, due) = match mixes && self.due(other) < due {
+            true => (other, self.due(other)),
             false => (direction, due),
         };
         if due <= now {

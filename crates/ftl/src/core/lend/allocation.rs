@@ -31,6 +31,11 @@ impl Core {
         self.waiting_sources.contains(&sb)
     }
 
+    /// True if GC goes on in idle time, as far as the device knows.
+    pub fn collects_when_idle(&self) -> bool {
+        self.cfg.gc.idle.is_some_and(|idle| self.blocks.free() < idle.until && !self.idle_gc_is_futile)
+    }
+
     /// The superblock is empty, but only by trims that a power cut may still lose. Recovery has to scan it until the
     /// trims are safe.
     pub fn hold_for_trims(&mut self, sb: Superblock) {
