@@ -39,8 +39,8 @@ pub struct Blocks {
     /// Superblocks with the fewest erases first, then with the lowest number: dynamic wear levelling.
     free: BinaryHeap<Reverse<(u32, u32)>>,
     cursors: [Cursor; 2],
-    /// Reads in flight that have been resolved to a page of the superblock, and copies from it that are being programmed
-    /// while commands go on.
+    /// Reads in flight that have been resolved to a page of the superblock, and copies from it that are being
+    /// programmed while commands go on.
     readers: Vec<u32>,
     /// Units submitted for programming whose programs have not finished.
     in_flight: Vec<u16>,
