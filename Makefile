@@ -75,7 +75,10 @@ demo: install
 
 test: check-format check-rust example check-python wheel-test
 
+# Lock files of the crates that stand beside the workspace go stale when it gets a dependency: said first, not last.
 check-format: .venv/.packages
+	for lock in examples/no-bitmap fuzz; do \
+		cargo metadata --locked --format-version 1 --manifest-path $$lock/Cargo.toml > /dev/null || exit 1; done
 	cargo fmt --all --check
 	rustfmt --check --edition 2024 $(MACRO_MODULES) fuzz/fuzz_targets/*.rs examples/*/*/*.rs
 	$(BIN)/ruff format --check .
