@@ -82,6 +82,9 @@ def check(spec_json: str) -> None:
     Raises `ConfigError`, or `OptionError` for an option that has no effect.
     """
 
+def drawn(spec_json: str) -> list[str]:
+    """What of a run's system is drawn at random, in words; empty if another seed changes at most the workload."""
+
 def profile_description(name: str, settings_json: str) -> str:
     """What can be said of a profile, with `settings_json` (an object) in place of its values, as JSON.
 

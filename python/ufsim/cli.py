@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,7 +42,9 @@ from ufsim.cli_options import (
     LogOption,
     NameOption,
     OutOption,
+    PanelOption,
     SchemesOption,
+    SeedsOption,
     SeriesOption,
     StepOption,
     TimelineOption,
@@ -101,6 +104,7 @@ def options(version: Annotated[bool, typer.Option("--version", help="Print the v
 @takes("run", scheme=DEFAULT_SCHEME)
 def run(
     options: Arguments,
+    seeds: SeedsOption = None,
     cache: CacheOption = True,
     log: LogOption = None,
     timeline: TimelineOption = None,
@@ -115,8 +119,12 @@ def run(
         raise UsageError("--json and --fio-json exclude each other")
     if fio_json and len(options["workload"]) > 1:
         raise UsageError("--fio-json is for one workload; --json takes several")
+    if fio_json and seeds not in (None, 1):
+        raise UsageError("--fio-json is for one seed; --json takes several")
     observed = Observed(log or False, timeline, timeline_window, series, step)
-    done = simulate([options.pop("scheme")], options, cache=cache, jobs=None, observed=observed)
+    done = simulate(
+        [options.pop("scheme")], options, 1 if fio_json else seeds, cache=cache, jobs=None, observed=observed
+    )
     if fio_json:
         print(json.dumps(parse(done.results[0].to_fio_json()), indent=2))
     elif as_json:
@@ -131,6 +139,7 @@ def run(
 def compare(
     options: Arguments,
     schemes: SchemesOption = COMPARED,
+    seeds: SeedsOption = None,
     cache: CacheOption = True,
     jobs: JobsOption = None,
     log: LogOption = None,
@@ -141,14 +150,17 @@ def compare(
     as_json: JsonOption = False,
     out: OutOption = None,
     name: NameOption = None,
+    panel: PanelOption = None,
 ) -> None:
     """Simulate several schemes under the same workload, or under each of several, and compare them."""
     workloads = options["workload"]
+    if panel is not None and len(workloads) > 1:
+        raise UsageError("--panel is for one workload; the picture of several has a panel for each measure")
     stem = name or ("suite" if len(workloads) > 1 else workload_name(workloads[0]))
     directory = directory_for(out, name, stem, as_json)
     observed = Observed(log or False, timeline, timeline_window, series, step)
-    done = simulate(listed(schemes), options, cache=cache, jobs=jobs, observed=observed)
-    failures = [] if directory is None else write_files(done, directory, stem)
+    done = simulate(listed(schemes), options, seeds, cache=cache, jobs=jobs, observed=observed)
+    failures = [] if directory is None else write_files(done, directory, stem, panel)
     if as_json:
         print(done.to_json())
     else:
@@ -159,6 +171,9 @@ def compare(
 
 @app.command()
 def demo(
+    seeds: Annotated[
+        int, typer.Option(metavar="N", help="Run with so many seeds and say how far chance goes; each ages anew.")
+    ] = 1,
     cache: CacheOption = True,
     jobs: JobsOption = None,
     as_json: JsonOption = False,
@@ -169,13 +184,12 @@ def demo(
 
     directory = directory_for(out, None, "demo", as_json)
     with ProgressDisplay() as progress:
-        comparison = shown.demo(jobs=jobs, progress=progress, cache=StateCache() if cache else None)
+        comparison = shown.demo(seeds=seeds, jobs=jobs, progress=progress, cache=StateCache() if cache else None)
     failures = [] if directory is None else write_files(comparison, directory, "demo")
     if as_json:
         print(comparison.to_json())
     else:
         print_done(comparison)
-        Screen().print(shown.what_to_look_at(comparison), highlight=False)
         tell_picture(directory, "demo", failures)
     finish(comparison.results, failures)
 
@@ -482,7 +496,7 @@ def directory_for(out: Path | None, name: str | None, stem: str, as_json: bool) 
 
 
 def simulate(
-    names: list[str], options: Arguments, *, cache: bool, jobs: int | None, observed: Observed
+    names: list[str], options: Arguments, seeds: int | None, *, cache: bool, jobs: int | None, observed: Observed
 ) -> Comparison | Suite:
     """Runs the schemes under a progress bar: a comparison or, of several workloads, a suite."""
     states = StateCache() if cache else None
@@ -490,7 +504,8 @@ def simulate(
         outputs.ready_file(path)
     workloads: list[str] = options.pop("workload")
     with ProgressDisplay() as progress:
-        shared = options | vars(observed) | {"schemes": names, "jobs": jobs, "progress": progress, "cache": states}
+        shared = options | vars(observed) | {"schemes": names, "seeds": seeds, "jobs": jobs}
+        shared |= {"progress": progress, "cache": states}
         return compare_schemes(workloads[0], **shared) if len(workloads) == 1 else compare_schemes(workloads, **shared)
 
 
@@ -510,14 +525,15 @@ def finish(results: Sequence[Result], failures: list[str]) -> None:
         raise typer.Exit(Exit.FAILED_REQUESTS)
 
 
-def write_files(done: Comparison | Suite, directory: Path, name: str) -> list[str]:
+def write_files(done: Comparison | Suite, directory: Path, name: str, panel: str | None = None) -> list[str]:
     """Writes the JSON document, the Parquet table and the picture; returns a line for each that failed."""
     stem = directory / name
+    draw = partial(done.plot, panel=panel) if panel is not None and isinstance(done, Comparison) else done.plot
     return outputs.write(
         [
             (Path(f"{stem}.json"), outputs.text(done.to_json() + "\n")),
             (Path(f"{stem}.parquet"), done.to_parquet),
-            (Path(f"{stem}.png"), done.plot),
+            (Path(f"{stem}.png"), draw),
         ]
     )
 

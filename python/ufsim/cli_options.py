@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -28,13 +28,22 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 SchemesOption = Annotated[
     str, typer.Option(metavar="NAME,...", help="Schemes with commas between, or all; gains are over the first.")
 ]
+SeedsOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Run with so many seeds, from --seed on, and say how far chance goes: means with 95% intervals, gains "
+        "seed by seed. (default: 5 where ageing, faults, host time or the link draw at random, otherwise 1)",
+    ),
+]
 CacheOption = Annotated[bool, typer.Option(help="Keep states of aged devices, and use those that are there.")]
 LogOption = Annotated[
     Path | None,
     typer.Option(
         "--log",
         metavar="FILE.parquet",
-        help="Also write every request with its stages to this file; FILE-SCHEME.parquet with several schemes.",
+        help="Also write every request with its stages to this file; FILE-SCHEME.parquet with several schemes. Of "
+        "several seeds this, timeline and series are of the first.",
     ),
 ]
 TimelineOption = Annotated[
@@ -68,6 +77,10 @@ JobsOption = Annotated[int | None, typer.Option(metavar="N", help="Runs at a tim
 OutOption = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Directory for the picture, JSON and Parquet. (default: out; with --json: none)"),
+]
+PanelOption = Annotated[
+    Literal["speed", "read", "write", "flush", "trim", "nand"] | None,
+    typer.Option(help="Draw one panel only. (default: all)"),
 ]
 NameOption = Annotated[str | None, typer.Option(metavar="NAME", help="Name of those files. (default: the workload's)")]
 

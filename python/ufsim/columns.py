@@ -79,7 +79,15 @@ PROVENANCE = _columns(
 SCHEME = Column("scheme", TEXT, "", "name of the scheme")
 _KIND = Column("kind", TEXT, "", "read, write, flush, trim, or all; for databases also the operation, such as insert")
 
+# Columns that are means over seeds, and the ending of the names of their intervals.
+CI95 = "_ci95"
+_LATENCIES = tuple(f"{kind}_{name}_ns" for kind in ("read", "write") for name in ("mean", "p50", "p99", "p999", "max"))
+_WAFS = ("waf_total", "waf_data", "waf_map", "waf_gc")
+_RATES = ("iops", "throughput_mib_per_s", "gain_percent", "latency_gain_percent")
+MEANS = (*_RATES, *_LATENCIES, *_WAFS, "mapping_share")
+
 _TABLE = _columns(
+    ("seeds", COUNT, "", "runs with seeds that follow each other, from `seed` on"),
     ("submitted completed failed", COUNT, "requests", "measured; failed are those that ended with an error"),
     ("sim_seconds wall_seconds", REAL, "s", "time that was simulated, and that it took"),
     ("iops", REAL, "1/s", "measured requests per simulated second"),
@@ -87,12 +95,12 @@ _TABLE = _columns(
     ("gain_percent", REAL, "%", "throughput over that of the first scheme"),
     ("latency_gain_percent", REAL, "%", "how much shorter the mean latency of all requests is than the first scheme's"),
     (
-        " ".join(f"{kind}_{name}_ns" for kind in ("read", "write") for name in ("mean", "p50", "p99", "p999", "max")),
+        " ".join(_LATENCIES),
         REAL,
         "ns",
         "latency; missing where no request of the kind was made",
     ),
-    ("waf_total waf_data waf_map waf_gc", REAL, "", "units programmed per unit that the host wrote"),
+    (" ".join(_WAFS), REAL, "", "units programmed per unit that the host wrote"),
     ("mapping_share", REAL, "", "share of the dies' busy time that the mapping table takes (0 to 1)"),
     ("host_dram_bytes sram_bytes", COUNT, "bytes", "memory of the host that the scheme uses; SRAM of the device"),
     ("scheduler booster mapping", TEXT, "", "what the scheme is made of"),
@@ -102,6 +110,7 @@ _TABLE = _columns(
     ("age", TEXT, "", "the fio job that aged the device; empty for a new one"),
     ("aged_with", TEXT, "", "what differed while the device aged: values of the profile, scheduler, booster, seed"),
     ("digest", TEXT, "", "fingerprint of every completion and counter"),
+    (" ".join(f"{name}{CI95}" for name in MEANS), REAL, "as theirs", "half of the 95% interval; missing with one seed"),
 )
 _LATENCY = _columns(
     ("count", COUNT, "requests", "requests of the kind"),

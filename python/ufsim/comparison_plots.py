@@ -9,8 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from ufsim import conditions
-from ufsim.formats import duration, number, percent_change, workload_name
+from ufsim import chance, conditions
+from ufsim.chance import Value, estimate, gain_text, told
+from ufsim.conclusions import conclusion
+from ufsim.formats import duration, number, workload_name
+from ufsim.names import check_choice
 from ufsim.palette import OTHER_COLOURS, SchemeStyle, scheme_styles
 from ufsim.results import RECORDED, Comparison, Result
 
@@ -30,20 +33,21 @@ CAUSES = {
 STATISTICS = (("p50", "p50", "|"), ("mean", "mean", "o"), ("p99", "p99", "D"), ("p999", "p99.9", ">"))
 # Columns of numbers beside a panel of latencies: where they begin, in points from its edge.
 NUMBERS = ((8, "mean"), (96, "p99"))
+# The same of several seeds.
+NUMBERS_AND_INTERVALS = ((8, "mean"), (158, "p99"))
 # The device on which a trace was recorded: no scheme's colour.
 RECORDED_STYLE = SchemeStyle("#b2182b", "", "o", "-")
 PANEL_INCHES = 6.6
 HEADING_WIDTH = 165
 MOST_LATENCY_PANELS = 4
+REQUESTS = ("read", "write", "flush", "trim")
+# What a picture of one panel can show.
+PANELS = ("speed", *REQUESTS, "nand")
 
 
-def comparison_figure(comparison: Comparison) -> Figure:
-    """Speed, latencies by kind, and NAND time by cause; what was run stands above them."""
-    styles = scheme_styles(comparison.schemes)
-    panels: list[Callable[[Axes], None]] = [partial(draw_headline, comparison=comparison, styles=styles)]
-    for kind, title in latency_kinds(comparison)[:MOST_LATENCY_PANELS]:
-        panels.append(partial(draw_latency, comparison=comparison, kind=kind, title=title))
-    panels.append(partial(draw_nand_time, comparison=comparison))
+def comparison_figure(comparison: Comparison, panel: str | None = None) -> Figure:
+    """Speed, latencies by kind, and NAND time by cause, or one `panel` of them; what was run stands above."""
+    panels = panels_of(comparison) if panel is None else [panel_of(comparison, panel)]
     rows = (len(panels) + 1) // 2
     lines = len(comparison.columns)
     height = 1.35 + (0.3 if lines <= 8 else 0.24) * max(3, lines)
@@ -53,13 +57,33 @@ def comparison_figure(comparison: Comparison) -> Figure:
     for place, draw in enumerate(panels):
         alone = place == len(panels) - 1 and place % 2 == 0
         draw(figure.add_subplot(grid[place // 2, slice(None) if alone else place % 2]))
-    figure.suptitle(heading(comparison.workload, comparison.results), fontsize=10, x=0.012, ha="left", linespacing=1.4)
+    told = heading(comparison.workload, comparison.results, conclusion(comparison))
+    figure.suptitle(told, fontsize=10, x=0.012, ha="left", linespacing=1.4)
     return figure
 
 
-def heading(workload: str, results: Sequence[Result], width: int = HEADING_WIDTH) -> str:
-    """The workload, what was run, and what a reader has to know before believing it, in lines of so many characters."""
-    lines = [workload_name(workload), conditions.run_text(conditions.described(results))]
+def panels_of(comparison: Comparison) -> list[Callable[[Axes], None]]:
+    """What draws each panel: speed, what has latencies, NAND time."""
+    kinds = latency_kinds(comparison)[:MOST_LATENCY_PANELS]
+    latencies = [partial(draw_latency, comparison=comparison, kind=kind, title=title) for kind, title in kinds]
+    return [panel_of(comparison, "speed"), *latencies, panel_of(comparison, "nand")]
+
+
+def panel_of(comparison: Comparison, name: str) -> Callable[[Axes], None]:
+    """What draws one of `PANELS`."""
+    check_choice("panel", name, PANELS)
+    if name == "speed":
+        return partial(draw_headline, comparison=comparison, styles=scheme_styles(comparison.schemes))
+    if name == "nand":
+        return partial(draw_nand_time, comparison=comparison)
+    return partial(draw_latency, comparison=comparison, kind=name, title=f"{name.capitalize()} latency")
+
+
+def heading(workload: str, results: Sequence[Result], found: str | None = None, width: int = HEADING_WIDTH) -> str:
+    """The workload, what was found, what was run, and what a reader has to know before believing it, in lines of so
+    many characters.
+    """
+    lines = [workload_name(workload), *([found] if found else []), conditions.run_text(conditions.described(results))]
     lines += [f"note: {note}" for note in conditions.notes(results)]
     lines += [f"warning: {failure}" for failure in conditions.failures(results)]
     return "\n".join(line for text in lines for line in textwrap.wrap(text, width))
@@ -69,10 +93,9 @@ def latency_kinds(comparison: Comparison) -> list[tuple[str, str]]:
     """What has latencies, and how its panel is named: operations of databases first, then kinds of requests."""
     operations = [one["name"] for result in comparison.results for one in result.data.get("operations", [])]
     kinds = [(name, f"Latency of transaction: {name}") for name in dict.fromkeys(operations)]
-    requests = ("read", "write", "flush", "trim")
     return kinds + [
         (kind, f"{kind.capitalize()} latency")
-        for kind in requests
+        for kind in REQUESTS
         if any(statistics(result, kind) for result in comparison.results)
     ]
 
@@ -83,6 +106,12 @@ def statistics(result: Result, kind: str) -> dict[str, Any] | None:
     for operation in result.data.get("operations", []):
         found = operation["latency_ns"] if operation["name"] == kind else found
     return found if found and found["count"] else None
+
+
+def statistic_of(result: Result, kind: str, name: str) -> float | None:
+    """One of them."""
+    found = statistics(result, kind)
+    return None if found is None else float(found[name])
 
 
 def rows_of(axes: Axes, names: Sequence[str]) -> None:
@@ -97,15 +126,17 @@ def rows_of(axes: Axes, names: Sequence[str]) -> None:
 
 def draw_headline(axes: Axes, comparison: Comparison, styles: dict[str, SchemeStyle]) -> None:
     """Bars of what tells the schemes apart on this workload, with the gain over the first."""
-    what, unit, values = headline(comparison)
+    what, unit, value = headline(comparison)
     shorter = unit != "MiB/s"
-    for row, (result, value) in enumerate(zip(comparison, values, strict=True)):
-        style = styles[result.scheme]
-        bar = axes.barh(row, value or 0, height=0.72, color=style.colour, hatch=style.hatch, edgecolor="white", lw=0.5)
-        gain = conditions.gain_percent(values[0], value, shorter=shorter)
-        told = "–" if value is None else number(value)
-        told += f" {unit}" if row == 0 or gain is None else f"  {percent_change(gain)}"
-        axes.bar_label(bar, [told], padding=4, fontsize=9)
+    for row, result in enumerate(comparison):
+        style, found = styles[result.scheme], estimate(result, value)
+        look: dict[str, Any] = {"color": style.colour, "hatch": style.hatch, "edgecolor": "white", "lw": 0.5}
+        if found and found.half:
+            look |= {"xerr": found.half, "capsize": 3, "error_kw": {"lw": 1.0}}
+        bar = axes.barh(row, found.mean if found else 0, height=0.72, **look)
+        gain = chance.gain(comparison.results[0], result, value, shorter=shorter)
+        text = told(found, number) + (f" {unit}" if row == 0 or gain is None else f"  {gain_text(gain)}")
+        axes.bar_label(bar, [text], padding=4, fontsize=9)
     rows_of(axes, comparison.schemes)
     axes.margins(x=0.3)
     axes.set_xlim(left=0)
@@ -114,15 +145,19 @@ def draw_headline(axes: Axes, comparison: Comparison, styles: dict[str, SchemeSt
     axes.set_title(what + gains, fontsize=11, loc="left")
 
 
-def headline(comparison: Comparison) -> tuple[str, str, list[float | None]]:
-    """What tells the schemes apart: its name, its unit, and its value for each scheme."""
+def headline(comparison: Comparison) -> tuple[str, str, Value]:
+    """What tells the schemes apart: its name, its unit, and its value of a result."""
     lead = conditions.leads_with(comparison.results)
     if lead == "throughput":
-        return "Throughput", "MiB/s", [result.throughput_mib_per_s for result in comparison]
+        return "Throughput", "MiB/s", lambda result: result.throughput_mib_per_s
     kind, _ = latency_kinds(comparison)[0] if lead == "operations" else ("all", "")
-    found = [statistics(result, kind) for result in comparison]
     name = f"Mean latency of {kind}s" if lead == "operations" else "Mean latency of all requests"
-    return name, "µs", [None if one is None else one["mean"] / 1e3 for one in found]
+
+    def mean_us(result: Result) -> float | None:
+        found = statistics(result, kind)
+        return None if found is None else float(found["mean"]) / 1e3
+
+    return name, "µs", mean_us
 
 
 def with_recorded(comparison: Comparison) -> list[Result]:
@@ -136,13 +171,15 @@ def draw_latency(axes: Axes, comparison: Comparison, kind: str, title: str) -> N
     Below them stands the device on which the trace was recorded, if that is known.
     """
     styles = scheme_styles(comparison.schemes) | {RECORDED: RECORDED_STYLE}
+    places = NUMBERS_AND_INTERVALS if comparison.results[0].repeats else NUMBERS
     for row, result in enumerate(with_recorded(comparison)):
-        values = statistics(result, kind)
-        if values is None:
+        values = {name: estimate(result, partial(statistic_of, kind=kind, name=name)) for name, _, _ in STATISTICS}
+        if values["mean"] is None:
             beside(axes, NUMBERS[0][0], row, "–")
             continue
         style = styles[result.scheme]
-        points = {label: (max(values[name], 1) / 1e3, marker) for name, label, marker in STATISTICS}
+        means = {name: found.mean if found else 0.0 for name, found in values.items()}
+        points = {label: (max(means[name], 1) / 1e3, marker) for name, label, marker in STATISTICS}
         across = [place for place, _ in points.values()]
         axes.plot([min(across), max(across)], [row, row], color=style.colour, lw=4, alpha=0.45, solid_capstyle="butt")
         for label, (place, marker) in points.items():
@@ -152,13 +189,12 @@ def draw_latency(axes: Axes, comparison: Comparison, kind: str, title: str) -> N
                 "mec": style.colour if marker == "|" else "black",
             }
             axes.plot(place, row, marker, color=style.colour, ms=size, label=label if row == 0 else None, **look)
-        for x, name in NUMBERS:
-            base = statistics(comparison.results[0], kind)
-            is_gain = row and base and result.scheme != RECORDED
-            gain = conditions.gain_percent(base[name], values[name], shorter=True) if is_gain and base else None
-            told = duration(values[name]) + ("" if gain is None else f"  {round(gain):+d} %".replace("+0", "0"))
-            beside(axes, x, row, told)
-    for x, name in NUMBERS:
+        for x, name in places:
+            value = partial(statistic_of, kind=kind, name=name)
+            is_gain = row and result.scheme != RECORDED
+            gain = chance.gain(comparison.results[0], result, value, shorter=True) if is_gain else None
+            beside(axes, x, row, told(values[name], duration) + ("" if gain is None else f"  {gain_text(gain)}"))
+    for x, name in places:
         beside(axes, x, -0.75, f"{name}, gain" if len(comparison) > 1 else name, fontweight="bold")
     axes.set_xscale("log")
     axes.margins(x=0.06)
@@ -184,6 +220,12 @@ def plain_numbers(axes: Axes) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
+def nand_seconds(result: Result, cause: str) -> float:
+    """Busy time of all dies for a cause, as a mean over seeds."""
+    found = estimate(result, lambda one: one.nand_time_ns.get(cause, 0) / 1e9)
+    return found.mean if found else 0.0
+
+
 def draw_nand_time(axes: Axes, comparison: Comparison) -> None:
     """One bar for each scheme: busy time of all dies, stacked by cause."""
     left = [0.0] * len(comparison)
@@ -192,7 +234,7 @@ def draw_nand_time(axes: Axes, comparison: Comparison) -> None:
         for cause in result.nand_time_ns:
             causes.setdefault(cause, (cause.replace("_", " "), OTHER_COLOURS[len(causes) % len(OTHER_COLOURS)]))
     for cause, (label, colour) in causes.items():
-        values = [result.nand_time_ns.get(cause, 0) / 1e9 for result in comparison]
+        values = [nand_seconds(result, cause) for result in comparison]
         if not any(values):
             continue
         rows = range(len(values))

@@ -8,8 +8,10 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from ufsim import conditions, layout
-from ufsim.formats import duration, number, percent_change
+from ufsim import chance, conditions, layout
+from ufsim.chance import Value, estimate, gain_text, told
+from ufsim.conclusions import conclusion
+from ufsim.formats import count, duration, number, ratio, share
 from ufsim.layout import Row
 from ufsim.results import Comparison, Result, latency_value
 
@@ -18,7 +20,10 @@ LATENCY_ROWS = (("mean", "mean"), ("p50", "p50"), ("p99", "p99"), ("p999", "p99.
 GAINS_OF = ("mean", "p99")
 MIB = 1024 * 1024
 
-Cell = Callable[[Result], str]
+# How a value is written, with half of its interval.
+Form = Callable[[float, float | None], str]
+# A figure of a part of the report.
+Figure = Callable[[Mapping[str, Any]], float | None]
 
 
 def print_comparison(console: Console, comparison: Comparison) -> None:
@@ -26,6 +31,8 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
     figures = list(with_recorded(comparison, rows(comparison, several=len(comparison) > 1)))
     for table in layout.tables(comparison.workload, comparison.columns, figures, console.width):
         console.print(table)
+    if found := conclusion(comparison):
+        console.print(Text(found, style="bold"))
     print_judgement(console, comparison.results)
 
 
@@ -46,7 +53,7 @@ def print_conditions(console: Console, subjects: Mapping[str, str], notes: list[
 
 def print_time(console: Console, results: Sequence[Result]) -> None:
     """Prints how long the simulator took."""
-    wall = sum(result.wall_seconds for result in results)
+    wall = sum(one.wall_seconds for result in results for one in result.each_seed)
     console.print(Text(f"simulated in {wall:.1f} s, added over the runs", style="dim"))
 
 
@@ -57,13 +64,12 @@ def rows(comparison: Comparison, *, several: bool) -> Iterator[Row]:
     if lead == "operations":
         yield from operation_rows(results, gains=several)
     if lead == "throughput":
-        yield from throughput_rows(comparison, gains=several)
+        yield from throughput_rows(results, gains=several)
     for kind in ("read", "write"):
         if any(latency_value(result, kind, "count") for result in results):
             yield from latency_rows(results, kind, gains=several and lead == "latency")
     if lead != "throughput":
-        yield row(results, "throughput MiB/s", lambda result: number(result.throughput_mib_per_s))
-        yield row(results, "requests/s", lambda result: number(result.iops), ends=True)
+        yield from throughput_rows(results, gains=False)
     yield from host_time_rows(results)
     yield from power_rows(results)
     yield from cost_rows(results)
@@ -76,7 +82,7 @@ def with_recorded(comparison: Comparison, figures: Iterable[Row]) -> Iterator[Ro
         yield from figures
         return
     known = {
-        f"{kind} {label}": latency_cell(recorded, kind, statistic)
+        f"{kind} {label}": duration(latency_value(recorded, kind, statistic))
         for kind in ("read", "write")
         for statistic, label in LATENCY_ROWS
     }
@@ -85,34 +91,37 @@ def with_recorded(comparison: Comparison, figures: Iterable[Row]) -> Iterator[Ro
         yield replace(figure, cells=[*figure.cells, known.get(figure.label, "–")])
 
 
-def row(results: Sequence[Result], label: str, cell: Cell, ends: bool = False) -> Row:
-    """A figure of every result."""
-    return Row(label, [cell(result) for result in results], ends)
+def row(results: Sequence[Result], label: str, value: Value, form: Form, ends: bool = False) -> Row:
+    """A figure of every result, over its seeds."""
+    return Row(label, [told(estimate(result, value), form) for result in results], ends)
 
 
-def throughput_rows(comparison: Comparison, *, gains: bool) -> Iterator[Row]:
+def gain_row(results: Sequence[Result], value: Value, *, shorter: bool, ends: bool = False) -> Row:
+    """By how much better than the first scheme's a figure is."""
+    gains = [chance.gain(results[0], result, value, shorter=shorter) for result in results]
+    return Row(f"  gain over {results[0].scheme}", [gain_text(found) for found in gains], ends)
+
+
+def throughput(result: Result) -> float:
+    """MiB/s."""
+    return float(result.throughput_mib_per_s)
+
+
+def throughput_rows(results: Sequence[Result], *, gains: bool) -> Iterator[Row]:
     """Throughput and, if wanted, its gains over the first scheme."""
-    results = comparison.results
-    yield row(results, "throughput MiB/s", lambda result: number(result.throughput_mib_per_s))
-    yield row(results, "requests/s", lambda result: number(result.iops), ends=not gains)
+    yield row(results, "throughput MiB/s", throughput, number)
+    yield row(results, "requests/s", lambda result: result.iops, number, ends=not gains)
     if gains:
-        gain = f"gain over {results[0].scheme}"
-        yield row(results, gain, lambda result: percent_change(comparison.gain_percent(result)), ends=True)
+        yield gain_row(results, throughput, shorter=False, ends=True)
 
 
 def latency_rows(results: Sequence[Result], kind: str, *, gains: bool) -> Iterator[Row]:
     """Latencies of one kind of request and, if wanted, how much shorter than the first scheme's."""
     for statistic, label in LATENCY_ROWS:
-        cell = partial(latency_cell, kind=kind, statistic=statistic)
-        yield row(results, f"{kind} {label}", cell, ends=statistic == "p999")
+        value = partial(latency_value, kind=kind, statistic=statistic)
+        yield row(results, f"{kind} {label}", value, duration, ends=statistic == "p999")
         if gains and statistic in GAINS_OF:
-            gains_of = partial(gain_of, results[0], kind=kind, statistic=statistic)
-            yield row(results, f"  gain over {results[0].scheme}", gains_of)
-
-
-def gain_of(base: Result, result: Result, kind: str, statistic: str) -> str:
-    """By how much a latency is shorter than the base's."""
-    return gain_cell(conditions.latency_gain(base, result, kind, statistic))
+            yield gain_row(results, value, shorter=True)
 
 
 def operation_rows(results: Sequence[Result], *, gains: bool) -> Iterator[Row]:
@@ -120,14 +129,12 @@ def operation_rows(results: Sequence[Result], *, gains: bool) -> Iterator[Row]:
     for name in dict.fromkeys(
         operation["name"] for result in results for operation in result.data.get("operations", [])
     ):
-        found = [operation_of(result, name) for result in results]
         for statistic, label in LATENCY_ROWS:
-            values = [operation["latency_ns"][statistic] if operation else None for operation in found]
-            yield Row(f"{name} {label}", [duration(value) for value in values])
+            value = partial(operation_value, name=name, statistic=statistic)
+            yield row(results, f"{name} {label}", value, duration)
             if gains and statistic in GAINS_OF:
-                shorter = [conditions.gain_percent(values[0], value, shorter=True) for value in values]
-                yield Row(f"  gain over {results[0].scheme}", [gain_cell(gain) for gain in shorter])
-        yield Row(f"{name}s/s", [rate_cell(operation) for operation in found], ends=True)
+                yield gain_row(results, value, shorter=True)
+        yield row(results, f"{name}s/s", partial(operation_rate, name=name), number, ends=True)
 
 
 def operation_of(result: Result, name: str) -> dict[str, Any] | None:
@@ -136,79 +143,82 @@ def operation_of(result: Result, name: str) -> dict[str, Any] | None:
     return next((operation for operation in named if operation["latency_ns"]["count"]), None)
 
 
-def rate_cell(operation: dict[str, Any] | None) -> str:
+def operation_value(result: Result, name: str, statistic: str) -> float | None:
+    """A latency of that operation, in nanoseconds."""
+    operation = operation_of(result, name)
+    return None if operation is None else float(operation["latency_ns"][statistic])
+
+
+def operation_rate(result: Result, name: str) -> float | None:
     """Operations per second of simulated time."""
+    operation = operation_of(result, name)
     if operation is None or not operation["duration_ns"]:
-        return "–"
-    return number(operation["latency_ns"]["count"] / operation["duration_ns"] * 1e9)
+        return None
+    return float(operation["latency_ns"]["count"] / operation["duration_ns"] * 1e9)
 
 
 def cost_rows(results: Sequence[Result]) -> Iterator[Row]:
     """What the requests cost, and how many there were."""
-    yield row(results, "write amplification", lambda result: f"{result.waf['total']:.2f}")
-    yield row(results, "NAND time for mapping", lambda result: f"{result.mapping_share * 100:.1f} %")
-    yield row(results, "NAND busy time", lambda result: duration(sum(result.nand_time_ns.values())))
-    yield row(results, "host memory MiB", lambda result: number(result.host_dram_bytes / MIB))
-    yield row(results, "simulated time", lambda result: duration(result.sim_seconds * 1e9))
-    failed = any(result.data.get("failed") for result in results)
-    yield row(results, "requests", lambda result: f"{result.completed:,}", ends=not failed)
+    yield row(results, "write amplification", lambda result: result.waf["total"], ratio)
+    yield row(results, "NAND time for mapping", lambda result: result.mapping_share, share)
+    yield row(results, "NAND busy time", lambda result: sum(result.nand_time_ns.values()), duration)
+    yield row(results, "host memory MiB", lambda result: result.host_dram_bytes / MIB, number)
+    yield row(results, "simulated time", lambda result: result.sim_seconds * 1e9, duration)
+    failed = any(one.data.get("failed") for result in results for one in result.each_seed)
+    yield row(results, "requests", lambda result: result.completed, count, ends=not failed)
     if failed:
-        yield row(results, "  failed", lambda result: f"{result.data.get('failed', 0):,}", ends=True)
+        yield row(results, "  failed", lambda result: result.data.get("failed", 0), count, ends=True)
+
+
+def section(results: Sequence[Result], name: str, figures: Mapping[str, tuple[Figure, Form]]) -> Iterator[Row]:
+    """Rows of a part of the report that only some profiles have."""
+    if not any(result.data.get(name) for result in results):
+        return
+
+    def value(result: Result, figure: Figure) -> float | None:
+        part = result.data.get(name)
+        return figure(part) if part else None
+
+    last = list(figures)[-1]
+    for label, (figure, form) in figures.items():
+        yield row(results, label, partial(value, figure=figure), form, ends=label == last)
 
 
 def power_rows(results: Sequence[Result]) -> Iterator[Row]:
     """How long the link was down, what woke it and what the device took, if a profile has power states."""
-    powers = [result.data.get("power") for result in results]
-    if not any(powers):
-        return
-    for label, cell in POWER_ROWS.items():
-        yield Row(label, [cell(power) if power else "–" for power in powers], ends=label == "energy mJ")
+    return section(results, "power", POWER_ROWS)
 
 
 def host_time_rows(results: Sequence[Result]) -> Iterator[Row]:
     """What processors did for requests, and who waited before the queue, if a profile gives the host time."""
-    hosts = [result.data.get("host_time") for result in results]
-    if not any(hosts):
-        return
-    for label, cell in HOST_TIME_ROWS.items():
-        yield Row(label, [cell(host) if host else "–" for host in hosts], ends=label == "came late")
+    return section(results, "host_time", HOST_TIME_ROWS)
 
 
-def processor_time(host: Mapping[str, Any]) -> str:
+def processor_time(host: Mapping[str, Any]) -> float:
     """Processor time of all submissions and completions."""
-    return duration(sum(work["submit_ns"] + work["complete_ns"] for work in host["work"].values()))
+    return float(sum(work["submit_ns"] + work["complete_ns"] for work in host["work"].values()))
 
 
-HOST_TIME_ROWS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "processor time": processor_time,
-    "waited for processors": lambda host: duration(host["queued_ns"]),
-    "requests at once": lambda host: f"{host['requests'] / host['batches']:.1f}" if host["batches"] else "–",
-    "most requests inside": lambda host: f"{host['inside_peak']:,}",
-    "waited before the queue": lambda host: f"{host['waited_requests']:,}",
-    "came late": lambda host: f"{host['late_requests']:,}",
+HOST_TIME_ROWS: dict[str, tuple[Figure, Form]] = {
+    "processor time": (processor_time, duration),
+    "waited for processors": (lambda host: host["queued_ns"], duration),
+    "requests at once": (lambda host: host["requests"] / host["batches"] if host["batches"] else None, number),
+    "most requests inside": (lambda host: host["inside_peak"], count),
+    "waited before the queue": (lambda host: host["waited_requests"], count),
+    "came late": (lambda host: host["late_requests"], count),
 }
 
 
-def down_share(power: Mapping[str, Any]) -> str:
+def down_share(power: Mapping[str, Any]) -> float | None:
     """Share of the time in which the link was down."""
     down = sum(power["states"][state]["time_ns"] for state in ("hibern8", "clk_gated", "sleep"))
-    return f"{down / power['elapsed_ns'] * 100:.1f} %" if power["elapsed_ns"] else "–"
+    return down / power["elapsed_ns"] if power["elapsed_ns"] else None
 
 
-POWER_ROWS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "link down": down_share,
-    "wakes for requests": lambda power: f"{power['request_wakes']:,}",
-    "wakes by the driver": lambda power: f"{power['driver_wakes']:,}",
-    "waited for wakes": lambda power: duration(power["waited_ns"]),
-    "energy mJ": lambda power: number(power["energy"]["total_uj"] / 1000),
+POWER_ROWS: dict[str, tuple[Figure, Form]] = {
+    "link down": (down_share, share),
+    "wakes for requests": (lambda power: power["request_wakes"], count),
+    "wakes by the driver": (lambda power: power["driver_wakes"], count),
+    "waited for wakes": (lambda power: power["waited_ns"], duration),
+    "energy mJ": (lambda power: power["energy"]["total_uj"] / 1000, number),
 }
-
-
-def latency_cell(result: Result, kind: str, statistic: str) -> str:
-    """A latency in the unit that suits it."""
-    return duration(latency_value(result, kind, statistic))
-
-
-def gain_cell(gain: float | None) -> str:
-    """A gain, or a dash where there is nothing to compare."""
-    return "–" if gain is None else percent_change(gain)

@@ -7,7 +7,6 @@ says nothing. Whoever shows results asks here:
 - `described`: what was run, in words: profile, ageing, host memory, replay, preconditioning, seed
 - `notes`: what was not exercised: a fresh device, GC that never ran
 - `failures`: requests that ended with an error
-- `gain_percent`: how much better a value is than the base's, with the sign that the measure asks for
 """
 
 import re
@@ -17,8 +16,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ufsim import _core
+from ufsim.doubts import doubts
 from ufsim.formats import number
-from ufsim.results import Result, latency_value
+from ufsim.results import Result
 
 # Times are given by the trace, so that its throughput is a constant.
 PACED = ("timed", "queued")
@@ -44,18 +44,6 @@ def leads_with(results: Sequence[Result]) -> Lead:
     return "latency" if kinds and kinds <= set(PACED) else "throughput"
 
 
-def gain_percent(base: float | None, value: float | None, *, shorter: bool) -> float | None:
-    """How much better a value is than the base's, in per cent of the base: higher, or `shorter` for times."""
-    if base is None or value is None or base == 0:
-        return None
-    return ((base - value) if shorter else (value - base)) / base * 100
-
-
-def latency_gain(base: Result, result: Result, kind: str, statistic: str) -> float | None:
-    """By how many per cent of the base's a latency is shorter; `None` where one of them has no such requests."""
-    return gain_percent(latency_value(base, kind, statistic), latency_value(result, kind, statistic), shorter=True)
-
-
 def described(results: Sequence[Result]) -> dict[str, str]:
     """What was run, by subject. What differs between the results says which is whose."""
     subjects: dict[str, Callable[[Result], str | None]] = {
@@ -64,7 +52,7 @@ def described(results: Sequence[Result]) -> dict[str, str]:
         "host memory": host_memory_text,
         "workload": replay_text,
         "precondition": lambda result: result.data.get("precondition"),
-        "seed": lambda result: str(result.data.get("seed")),
+        "seed": seed_text,
         "parts": parts_text,
         "read back": verified_text,
     }
@@ -198,6 +186,12 @@ def replay_text(result: Result) -> str:
     return words
 
 
+def seed_text(result: Result) -> str:
+    """The seed, or the first and the last of them."""
+    seeds = [str(one.data.get("seed")) for one in result.each_seed]
+    return seeds[0] if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}, means ± 95%"
+
+
 def parts_text(result: Result) -> str | None:
     """Parts that are not those of the scheme."""
     own: dict[str, Any] = next((preset for preset in _core.schemes() if preset["name"] == result.scheme), {})
@@ -240,7 +234,7 @@ def notes(results: Sequence[Result]) -> list[str]:
         told.append("recorded latencies are of the recorded times, which a closed replay does not keep")
     if limits_nothing(results):
         told.append("the limit of host memory changes nothing: no scheme here has a booster")
-    return told
+    return told + doubts(results)
 
 
 def limits_nothing(results: Sequence[Result]) -> bool:
@@ -251,16 +245,21 @@ def limits_nothing(results: Sequence[Result]) -> bool:
 
 def failures(results: Sequence[Result]) -> list[str]:
     """A sentence for each result in which requests ended with an error."""
-    failed = [result for result in results if result.data.get("failed")]
+    failed = [one for result in results for one in result.each_seed if one.data.get("failed")]
     return [
         f"{result.scheme}: {result.data['failed']:,} of {result.completed:,} requests ended with an error"
+        + (f" (seed {result.data.get('seed')})" if len(results[0].each_seed) > 1 else "")
         for result in failed
     ]
 
 
 def warnings(results: Sequence[Result]) -> list[str]:
     """Failures, then the warnings of all results, each once; one of only some schemes begins with their names."""
-    return failures(results) + merged({result.scheme: result.data.get("warnings", []) for result in results})
+    told = {
+        result.scheme: list(dict.fromkeys(text for one in result.each_seed for text in one.data.get("warnings", [])))
+        for result in results
+    }
+    return failures(results) + merged(told)
 
 
 def whose(some: Sequence[Result], everyone: Sequence[Result]) -> str:

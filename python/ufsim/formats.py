@@ -28,25 +28,46 @@ def workload_names(workloads: Sequence[str]) -> list[str]:
     return list(workloads)
 
 
-def number(value: float) -> str:
-    """Three significant digits, without an exponent."""
-    for bound, form in ((10, ".2f"), (100, ".1f")):
-        if abs(value) < bound:
-            return f"{value:{form}}"
-    return f"{value:,.0f}"
+def number(value: float, half: float | None = None) -> str:
+    """Three significant digits, without an exponent; with half of the interval around it as far as these show it."""
+    digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    return around(value, half, digits)
 
 
-def percent_change(value: float) -> str:
+def around(value: float, half: float | None, digits: int) -> str:
+    """A value with half of the interval around it, unless that is not known, or nothing in so many digits."""
+    told = f"{value:,.{digits}f}"
+    return f"{told} ± {half:,.{digits}f}" if half and round(half, digits) else told
+
+
+def count(value: float, half: float | None = None) -> str:
+    """A number of things; a mean of several numbers with three digits."""
+    return number(value, half) if half else f"{value:,.0f}"
+
+
+def ratio(value: float, half: float | None = None) -> str:
+    """Two digits behind the point."""
+    return around(value, half, 2)
+
+
+def share(value: float, half: float | None = None) -> str:
+    """A share of 0 to 1 in per cent."""
+    return f"{around(value * 100, half and half * 100, 1)} %"
+
+
+def percent_change(value: float, half: float | None = None) -> str:
     """A signed percentage; what rounds to nothing has no sign."""
     rounded = round(value, 1)
-    return f"{rounded:+.1f} %" if rounded else "0.0 %"
+    sign = "+" if rounded > 0 else ""
+    # A negative zero would have one.
+    return f"{sign}{around(value if rounded else 0.0, half, 1)} %"
 
 
-def duration(nanoseconds: float | None) -> str:
+def duration(nanoseconds: float | None, half: float | None = None) -> str:
     """A time with a unit that suits its size."""
     if nanoseconds is None:
         return "–"
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if nanoseconds >= size:
-            return f"{number(nanoseconds / size)} {unit}"
-    return f"{nanoseconds:.0f} ns"
+            return f"{number(nanoseconds / size, half and half / size)} {unit}"
+    return f"{around(nanoseconds, half, 0)} ns"

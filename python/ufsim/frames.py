@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ufsim.columns import OUTCOMES, PHASES
+from ufsim.chance import gain_percent, over
+from ufsim.columns import CI95, MEANS, OUTCOMES, PHASES
 
 if TYPE_CHECKING:
     from ufsim.results import Result
@@ -39,9 +40,10 @@ def table_row(result: "Result", first: "Result") -> Row:
     data = result.data
     fields = ("submitted", "completed", "failed", "sim_seconds", "wall_seconds", "iops", "throughput_mib_per_s")
     row = provenance(result) | {name: data.get(name, 0) for name in fields}
-    row["gain_percent"] = gain_percent(first.data["throughput_mib_per_s"], data["throughput_mib_per_s"])
-    base, mean = (latency_value(one, "all", "mean") for one in (first, result))
-    row["latency_gain_percent"] = None if base is None or mean is None else -gain_percent(base, mean)
+    rates = (one.data["throughput_mib_per_s"] for one in (first, result))
+    row["gain_percent"] = gain_percent(*rates, shorter=False) or 0.0
+    means = (latency_value(one, "all", "mean") for one in (first, result))
+    row["latency_gain_percent"] = gain_percent(*means, shorter=True)
     for kind in ("read", "write"):
         for statistic in ("mean", "p50", "p99", "p999", "max"):
             row[f"{kind}_{statistic}_ns"] = latency_value(result, kind, statistic)
@@ -55,9 +57,15 @@ def table_row(result: "Result", first: "Result") -> Row:
     )
 
 
-def gain_percent(base: float, value: float) -> float:
-    """By how many per cent of the base a value is larger; 0 where there is nothing to compare."""
-    return (value - base) / base * 100 if base else 0.0
+def table_means(result: "Result", first: "Result") -> Row:
+    """A row of `Comparison.table`: means over seeds with half of their 95% intervals, and the rest as of the first."""
+    rows = [table_row(own, base) for own, base in zip(result.each_seed, first.each_seed, strict=True)]
+    row = rows[0] | {"seeds": len(rows)}
+    for name in MEANS:
+        found = over(one[name] for one in rows)
+        row[name] = found and found.mean
+        row[f"{name}{CI95}"] = found and found.half
+    return row
 
 
 def latency_rows(result: "Result") -> Iterator[Row]:

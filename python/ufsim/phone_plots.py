@@ -57,7 +57,9 @@ def study_figure(study: "Study") -> Figure:
         memory.tick_params(labelbottom=False)
         misses.tick_params(labelbottom=index == len(results) - 1)
     misses.set_xlabel("simulated time (s)")
-    figure.suptitle(heading(study.scenario, results, HEADING_WIDTH), fontsize=10, x=0.012, ha="left", linespacing=1.4)
+    figure.suptitle(
+        heading(study.scenario, results, width=HEADING_WIDTH), fontsize=10, x=0.012, ha="left", linespacing=1.4
+    )
     figure.legend(handles=legend_handles(), loc="outside lower center", ncols=4, fontsize=9, frameon=False)
     return figure
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
-from ufsim import _core, frames, outputs
+from ufsim import _core, chance, frames, outputs
 from ufsim.columns import text_type, typed
 from ufsim.documents import parse
 from ufsim.formats import workload_name
-from ufsim.frames import LATENCY_STATISTICS, PERCENTILES, gain_percent, latency_value
+from ufsim.frames import LATENCY_STATISTICS, PERCENTILES, latency_value
 from ufsim.html import html_table
 from ufsim.names import did_you_mean
 from ufsim.request_log import RequestLog
@@ -37,14 +37,18 @@ class Result:
 
     The frames are flat: an index from 0 and plain columns, so that those of several results can be put together with
     `pandas.concat`. Every row ends with what was run: `workload`, `profile`, `settings`, `seed`, `version`.
+
+    `repeats` are the results of the same run with the seeds that follow, if it was made with several; fields and frames
+    are those of the first seed.
     """
 
     data: Mapping[str, Any]
     request_log: RequestLog | None = field(default=None, compare=False)
+    repeats: tuple["Result", ...] = ()
 
     def __getattr__(self, name: str) -> Any:
         # Only called for names that are not found otherwise; copy and pickle ask before `data` exists.
-        own = name in ("data", "request_log")
+        own = name in ("data", "request_log", "repeats")
         if name.startswith("__") or own or name not in self.data:
             known = () if name.startswith("_") or own else dir(self)
             raise AttributeError(f"a result has no field '{name}'{did_you_mean(name, known)}")
@@ -61,6 +65,11 @@ class Result:
 
     def _repr_html_(self) -> str:
         return Comparison(self.workload, [self])._repr_html_()
+
+    @property
+    def each_seed(self) -> tuple["Result", ...]:
+        """The result, then its repetitions with other seeds."""
+        return (self, *self.repeats)
 
     def on_recorded_device(self) -> "Result | None":
         """What the same requests took on the device on which the trace was recorded; nothing if it does not tell.
@@ -140,8 +149,9 @@ class Result:
         return self.request_log.frame(self)
 
     def to_json(self) -> str:
-        """The report as JSON."""
-        return json.dumps(self.data, indent=2, allow_nan=False)
+        """The report as JSON; with several seeds also `repeats`, the reports of the other ones."""
+        repeats = {"repeats": [one.data for one in self.repeats]} if self.repeats else {}
+        return json.dumps({**self.data, **repeats}, indent=2, allow_nan=False)
 
     def to_fio_json(self) -> str:
         """The report in the form of `fio --output-format=json`."""
@@ -199,6 +209,13 @@ class ResultSet:
         return typed(name, (row for result in self.results for row in rows(result)))
 
 
+def results_of(document: Mapping[str, Any]) -> list[Result]:
+    """The results of a document that `Comparison.to_dict` made."""
+    results = document["results"]
+    repeats = document.get("repeats") or [[]] * len(results)
+    return [Result(data, None, tuple(map(Result, more))) for data, more in zip(results, repeats, strict=True)]
+
+
 @dataclass(frozen=True)
 class Comparison(ResultSet):
     """Results of several schemes under one workload, in the order in which they were asked for.
@@ -232,23 +249,25 @@ class Comparison(ResultSet):
         return [*self.schemes, *([RECORDED] if self.recorded else [])]
 
     def gain_percent(self, result: Result) -> float:
-        """Throughput gain over the first scheme, in per cent."""
-        return gain_percent(self.results[0].throughput_mib_per_s, result.throughput_mib_per_s)
+        """Throughput gain over the first scheme, in per cent, as a mean over seeds."""
+        found = chance.gain(self.results[0], result, lambda one: one.throughput_mib_per_s, shorter=False)
+        return found.mean if found else 0.0
 
     def table(self) -> "pd.DataFrame":
         """One row for each scheme, by which it is indexed.
 
-        Columns: `submitted`, `completed`, `failed` (requests); `sim_seconds`, `wall_seconds` (s); `iops` (1/s),
-        `throughput_mib_per_s`, `gain_percent` over the first scheme, `latency_gain_percent` (how much shorter the mean
-        latency of all requests is);
-        `read_mean_ns`, `read_p50_ns`, `read_p99_ns`, `read_p999_ns`, `read_max_ns`, the same for `write_`
-        (ns; missing where no request of the kind was made); `waf_total`, `waf_data`, `waf_map`, `waf_gc`;
-        `mapping_share` of the dies' busy time (0 to 1); `host_dram_bytes`, `sram_bytes`; and what was run: `scheduler`,
-        `booster`, `mapping`, `replay`, `depth`, `precondition`, `age`, `aged_with` (what differed meanwhile), `digest`,
-        `workload`, `profile`, `settings`, `seed`, `version`.
+        Columns: `seeds` (how many runs there are, whose means the other columns are), `submitted`, `completed`,
+        `failed` (requests); `sim_seconds`, `wall_seconds` (s); `iops` (1/s), `throughput_mib_per_s`, `gain_percent`
+        over the first scheme, `latency_gain_percent` (how much shorter the mean latency of all requests is);
+        `read_mean_ns`, `read_p50_ns`, `read_p99_ns`, `read_p999_ns`, `read_max_ns`, the same for `write_` (ns; missing
+        where no request of the kind was made); `waf_total`, `waf_data`, `waf_map`, `waf_gc`; `mapping_share` of the
+        dies' busy time (0 to 1); half of their 95% intervals, `iops_ci95` and so on (missing with one seed);
+        `host_dram_bytes`, `sram_bytes`; and what was run: `scheduler`, `booster`, `mapping`, `replay`, `depth`,
+        `precondition`, `age`, `aged_with` (what differed meanwhile), `digest`, `workload`, `profile`, `settings`,
+        `seed`, `version`.
         """
         first = self.results[0]
-        return self._frame("table", lambda result: [frames.table_row(result, first)]).set_index("scheme")
+        return self._frame("table", lambda result: [frames.table_means(result, first)]).set_index("scheme")
 
     def latency(self) -> "pd.DataFrame":
         """`Result.latency` of all schemes, then of the traced device ("recorded"), indexed by scheme and kind."""
@@ -273,7 +292,12 @@ class Comparison(ResultSet):
         """The document that `to_json` writes."""
         results = [dict(result.data) for result in self.results]
         recorded = {RECORDED: results[0][RECORDED]} if results[0].get(RECORDED) else {}
-        return {"ufsim": _core.__version__, "workload": self.workload, **recorded, "results": results}
+        document = {"ufsim": _core.__version__, "workload": self.workload, **recorded, "results": results}
+        if not self.results[0].repeats:
+            return document
+        means = [frames.table_means(result, self.results[0]) for result in self.results]
+        repeats = [[dict(one.data) for one in result.repeats] for result in self.results]
+        return document | {"over_seeds": means, "repeats": repeats}
 
     def to_json(self) -> str:
         """One JSON document with the version, the workload and a list of results.
@@ -281,6 +305,9 @@ class Comparison(ResultSet):
         Beside them, if the trace has completions: `recorded`, what the device took on which it was recorded. Its
         `latency_ns`, `latency_within` and `latency_within_by_kind` have the form of a result's and are about the same
         requests, but for those `without` a recorded latency.
+
+        With several seeds `results` are those of the first. `over_seeds` has a row for each scheme, with the columns of
+        `table`; `repeats` has for each scheme the list of the other seeds' results.
         """
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
@@ -288,15 +315,17 @@ class Comparison(ResultSet):
     def from_json(cls, text: str) -> Self:
         """Reads what `to_json` gave."""
         document = parse(text)
-        return cls(document["workload"], [Result(data) for data in document["results"]])
+        return cls(document["workload"], results_of(document))
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Writes one row for each scheme: the columns of `table`, and `nand_time_<cause>_ns` (ns)."""
         times = self.nand_time().rename(columns=lambda cause: f"nand_time_{cause}_ns")
         outputs.save_parquet(self.table().join(times).reset_index(), path)
 
-    def plot(self, path: str | PathLike[str] | None = None) -> "Figure":
+    def plot(self, path: str | PathLike[str] | None = None, panel: str | None = None) -> "Figure":
         """Draws speed, latencies and NAND time by cause of all schemes; writes the picture if `path` is given.
+
+        `panel` is the only one to draw: "speed", "read", "write", "flush", "trim" or "nand".
 
         The kind of file follows from the ending of `path` (.png, .svg, .pdf). `ufsim.plots` draws single diagrams for
         papers.
@@ -304,7 +333,7 @@ class Comparison(ResultSet):
         from ufsim.comparison_plots import comparison_figure
         from ufsim.plots import save
 
-        figure = comparison_figure(self)
+        figure = comparison_figure(self, panel)
         if path is not None:
             save(figure, path)
         return figure

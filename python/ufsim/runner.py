@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import SupportsIndex, Unpack, overload
 
-from ufsim import _core
+from ufsim import _core, repeats
 from ufsim.documents import parse
 from ufsim.formats import workload_names
 from ufsim.names import check_range
@@ -37,6 +37,7 @@ def run(  # type: ignore[overload-overlap]
     workload: Workload,
     scheme: str = DEFAULT_SCHEME,
     *,
+    seeds: SupportsIndex | None = None,
     progress: Progress | None = None,
     cache: Cache = True,
     log: Log = False,
@@ -53,6 +54,7 @@ def run(
     workload: Sequence[Workload],
     scheme: str = DEFAULT_SCHEME,
     *,
+    seeds: SupportsIndex | None = None,
     progress: Progress | None = None,
     cache: Cache = True,
     log: Log = False,
@@ -68,6 +70,7 @@ def run(
     workload: Workload | Sequence[Workload],
     scheme: str = DEFAULT_SCHEME,
     *,
+    seeds: SupportsIndex | None = None,
     progress: Progress | None = None,
     cache: Cache = True,
     log: Log = False,
@@ -96,12 +99,17 @@ def run(
     `timeline_window` is a part of the run, such as "2s..2.5s". `series` is the path of a Parquet file with a row for
     each interval of a `step`, such as "10ms" (default: 100ms); `ufsim.columns("series")` says what is in it.
 
+    `seeds` is how often the run is made, with seeds that follow each other; by default five times where ageing, faults,
+    host time or the link draw at random, and once otherwise. The result is that of the first seed and knows the others
+    as `repeats`; logs, timelines and series are of the first.
+
     Raises `ConfigError` (`OptionError` for an option that has no effect on such a workload), `FileNotFoundError` or
     `SimulationBug`, and `TypeError` for an option that does not exist.
     """
     specs = specs_of("run", workload, scheme, options)
     observed = Observed(log, timeline, timeline_window, series, step)
-    results = run_observed(specs, 1, progress, states_of(cache), observed)
+    jobs = 1 if seeds == 1 else jobs_of(None)
+    results = run_seeds(specs, seeds, jobs, progress, states_of(cache), observed)
     return results[0] if isinstance(workload, str | PathLike) else suite_of(specs, results)
 
 
@@ -110,6 +118,7 @@ def compare(  # type: ignore[overload-overlap]
     workload: Workload,
     schemes: str | Iterable[str] = DEFAULT_SCHEMES,
     *,
+    seeds: SupportsIndex | None = None,
     jobs: SupportsIndex | None = None,
     progress: Progress | None = None,
     cache: Cache = True,
@@ -127,6 +136,7 @@ def compare(
     workload: Sequence[Workload],
     schemes: str | Iterable[str] = DEFAULT_SCHEMES,
     *,
+    seeds: SupportsIndex | None = None,
     jobs: SupportsIndex | None = None,
     progress: Progress | None = None,
     cache: Cache = True,
@@ -143,6 +153,7 @@ def compare(
     workload: Workload | Sequence[Workload],
     schemes: str | Iterable[str] = DEFAULT_SCHEMES,
     *,
+    seeds: SupportsIndex | None = None,
     jobs: SupportsIndex | None = None,
     progress: Progress | None = None,
     cache: Cache = True,
@@ -157,11 +168,12 @@ def compare(
 
     A list of workloads gives a `Suite` with a comparison for each. `schemes` may be "all". The results come in the
     order of `schemes` and are the same for every number of jobs, and the same whether or not a `cache` keeps the states
-    of aged devices. Otherwise as `run`.
+    of aged devices. Of several `seeds` each scheme has the same ones, and gains are taken seed by seed. Otherwise as
+    `run`.
     """
     specs = specs_of("compare", workload, schemes, options)
     observed = Observed(log, timeline, timeline_window, series, step)
-    results = run_observed(specs, jobs_of(jobs), progress, states_of(cache), observed)
+    results = run_seeds(specs, seeds, jobs_of(jobs), progress, states_of(cache), observed)
     suite = suite_of(specs, results)
     return suite[0] if isinstance(workload, str | PathLike) else suite
 
@@ -187,6 +199,20 @@ def states_of(cache: Cache) -> StateCache | None:
     return StateCache(Path(cache))
 
 
+def run_seeds(
+    specs: list[Spec],
+    seeds: SupportsIndex | None,
+    jobs: int,
+    progress: Progress | None,
+    cache: StateCache | None,
+    observed: Observed,
+) -> list[Result]:
+    """Runs `specs` with several seeds each; only the first seeds are observed. A result for each of `specs`."""
+    count = repeats.count_of(specs, seeds)
+    each = repeats.repeated(specs, count)
+    return repeats.together(run_observed(each, jobs, progress, cache, observed, of_first=len(specs)), count)
+
+
 def run_all(
     specs: list[Spec], jobs: int, progress: Progress | None = None, cache: StateCache | None = None
 ) -> list[Result]:
@@ -195,13 +221,21 @@ def run_all(
 
 
 def run_observed(
-    specs: list[Spec], jobs: int, progress: Progress | None, cache: StateCache | None, observed: Observed
+    specs: list[Spec],
+    jobs: int,
+    progress: Progress | None,
+    cache: StateCache | None,
+    observed: Observed,
+    *,
+    of_first: int | None = None,
 ) -> list[Result]:
-    """Runs `specs` as `run_all`, and keeps what is wanted of them beside their results."""
+    """Runs `specs` as `run_all`, and keeps what is wanted of them, or of so many first ones, beside their results."""
     observed.check(specs)
+    watched = specs[:of_first]
 
     def simulate(spec: Spec, report: Callable[..., None]) -> Result:
-        with observed.of(spec, alone=len(specs) == 1) as asked:
+        wanted = observed if spec in watched else Observed()
+        with wanted.of(spec, alone=len(watched) == 1) as asked:
 
             def core(begun: Spec) -> "tuple[str, _core.LogPart | None]":
                 text = begun.to_json()
@@ -215,12 +249,14 @@ def run_observed(
 
 
 def run_labels(specs: list[Spec]) -> list[str]:
-    """What runs are called while they go on: their schemes and, if there are several, their workloads."""
+    """What runs are called while they go on: their schemes and, if there are several, their workloads and seeds."""
     workloads = list(dict.fromkeys(spec.workload for spec in specs))
-    if len(workloads) == 1:
-        return [spec.scheme for spec in specs]
     names = dict(zip(workloads, workload_names(workloads), strict=True))
-    return [f"{names[spec.workload]} {spec.scheme}" for spec in specs]
+    several = len({spec.seed for spec in specs}) > 1
+    labels = [f"{spec.scheme} seed {spec.seed}" if several else spec.scheme for spec in specs]
+    if len(workloads) == 1:
+        return labels
+    return [f"{names[spec.workload]} {label}" for spec, label in zip(specs, labels, strict=True)]
 
 
 def run_threads(

@@ -7,15 +7,17 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ufsim import _core, conditions, outputs
+from ufsim import _core, chance, conditions, outputs
+from ufsim.chance import Estimate, Value
+from ufsim.columns import CI95
 from ufsim.documents import parse
 from ufsim.formats import workload_names
-from ufsim.results import Comparison, Result, latency_value
+from ufsim.results import Comparison, Result, latency_value, results_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,11 +31,11 @@ class Measure:
     key: str
     label: str
     shorter: bool
-    value: Callable[[Result], float | None]
+    value: Value
 
-    def gain_percent(self, base: Result, result: Result) -> float | None:
-        """How much better a result is than the base, in per cent of the base."""
-        return conditions.gain_percent(self.value(base), self.value(result), shorter=self.shorter)
+    def gain(self, base: Result, result: Result) -> Estimate | None:
+        """How much better a result is than the base, in per cent of the base, over the seeds."""
+        return chance.gain(base, result, self.value, shorter=self.shorter)
 
 
 def latency_measure(kind: str, statistic: str) -> Measure:
@@ -53,6 +55,25 @@ THROUGHPUT = Measure("throughput_mib_per_s", "throughput MiB/s", False, lambda r
 OPERATION = Measure("operation_mean_ns", "transaction mean", True, mean_operation)
 LATENCIES = tuple(latency_measure(kind, statistic) for kind in ("read", "write") for statistic in ("mean", "p99"))
 MEASURES = (THROUGHPUT, OPERATION, *LATENCIES)
+
+
+def mean_gain(pairs: Sequence[tuple[Result, Result]], measure: Measure) -> float | None:
+    """The gain of the second ones over the first by the geometric mean of the ratios, in per cent."""
+    values = [(measure.value(base), measure.value(own)) for base, own in pairs]
+    logarithms = [math.log(own / base) for base, own in values if base and own]
+    if not logarithms:
+        return None
+    ratio = math.exp(math.fsum(logarithms) / len(logarithms))
+    return chance.gain_percent(1.0, ratio, shorter=measure.shorter)
+
+
+def columns_of(gains: Mapping[str, Estimate | None]) -> dict[str, float | None]:
+    """Gains by scheme, then half of their intervals if there are several seeds."""
+    columns = {scheme: found.mean if found else None for scheme, found in gains.items()}
+    for scheme, found in gains.items():
+        if found and found.half is not None:
+            columns[f"{scheme}{CI95}"] = found.half
+    return columns
 
 
 @dataclass(frozen=True)
@@ -117,41 +138,44 @@ class Suite:
         return found
 
     def gains(self) -> "pd.DataFrame":
-        """Gains over the first scheme in per cent: a row for each measure and workload, a column for each scheme."""
+        """Gains over the first scheme in per cent: a row for each measure and workload, a column for each scheme.
+
+        With several seeds they are means, and `<scheme>_ci95` is half of the 95% interval.
+        """
         import pandas as pd
 
         names = self.names
         rows = [
-            {"measure": measure.key, "workload": names[place], **self.gains_of(measure, place)}
+            {"measure": measure.key, "workload": names[place], **columns_of(self.gains_of(measure, place))}
             for measure, places in self.measures()
             for place in places
         ]
         return pd.DataFrame(rows).set_index(["measure", "workload"]).astype("float64")
 
-    def gains_of(self, measure: Measure, place: int) -> dict[str, float | None]:
+    def gains_of(self, measure: Measure, place: int) -> dict[str, Estimate | None]:
         """Gains of one measure on one workload, by scheme."""
         results = self.comparisons[place].results
-        return {result.scheme: measure.gain_percent(results[0], result) for result in results}
+        return {result.scheme: measure.gain(results[0], result) for result in results}
 
     def geometric_mean(self) -> dict[str, dict[str, float | None]]:
-        """By measure and scheme: the gain over the first scheme that the geometric mean of the ratios gives."""
-        return {
-            measure.key: {scheme: self.mean_gain(measure, places, column) for column, scheme in enumerate(self.schemes)}
+        """By measure and scheme: the gain over the first scheme that the geometric mean of the ratios gives.
+
+        With several seeds `<scheme>_ci95` is half of its 95% interval.
+        """
+        found = {
+            measure: {scheme: self.mean_gain(measure, places, column) for column, scheme in enumerate(self.schemes)}
             for measure, places in self.measures()
         }
+        return {measure.key: columns_of(gains) for measure, gains in found.items()}
 
-    def mean_gain(self, measure: Measure, places: Sequence[int], column: int) -> float | None:
-        """The gain of one scheme over the first by the geometric mean over workloads, in per cent."""
-        logarithms = []
-        for place in places:
-            results = self.comparisons[place].results
-            base, value = measure.value(results[0]), measure.value(results[column])
-            if base and value:
-                logarithms.append(math.log(value / base))
-        if not logarithms:
-            return None
-        ratio = math.exp(math.fsum(logarithms) / len(logarithms))
-        return conditions.gain_percent(1.0, ratio, shorter=measure.shorter)
+    def mean_gain(self, measure: Measure, places: Sequence[int], column: int) -> Estimate | None:
+        """The gain of one scheme over the first by the geometric mean over workloads, in per cent, over the seeds."""
+        own = [self.comparisons[place].results for place in places]
+        seeds = range(len(own[0][0].each_seed))
+        return chance.over(
+            mean_gain([(results[0].each_seed[seed], results[column].each_seed[seed]) for results in own], measure)
+            for seed in seeds
+        )
 
     def table(self) -> "pd.DataFrame":
         """The tables of all comparisons: one row for each workload and scheme, by whose names it is indexed.
@@ -185,7 +209,7 @@ class Suite:
     def from_json(cls, text: str) -> "Suite":
         """Reads what `to_json` gave."""
         entries = parse(text)["suite"]
-        return cls([Comparison(one["workload"], [Result(data) for data in one["results"]]) for one in entries])
+        return cls([Comparison(one["workload"], results_of(one)) for one in entries])
 
     def to_parquet(self, path: str | Path) -> None:
         """Writes one row for each workload and scheme: the columns of `table` and `nand_time_<cause>_ns`."""

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ufsim import conditions
-from ufsim.formats import percent_change
+from ufsim.chance import Estimate, gain_text
 from ufsim.palette import scheme_styles
 from ufsim.suite import Measure, Suite
 from ufsim.suite_tables import MEAN
@@ -47,16 +47,20 @@ def draw_gains(axes: Axes, suite: Suite, measure: Measure, places: list[int]) ->
     groups = [list(suite.gains_of(measure, place).values()) for place in places]
     if len(places) > 1:
         groups.append([suite.mean_gain(measure, places, column) for column in range(len(suite.schemes))])
+    nothing = Estimate(0.0, None)
     names = [suite.names[place] for place in places] + [MEAN] * (len(places) > 1)
     width = 0.82 / len(schemes)
     for index, scheme in enumerate(schemes):
         column = suite.schemes.index(scheme)
         at = [group + (index - (len(schemes) - 1) / 2) * width for group in range(len(groups))]
-        gains = [group[column] or 0.0 for group in groups]
+        found = [group[column] or nothing for group in groups]
+        gains, halves = [one.mean for one in found], [one.half or 0.0 for one in found]
         look: dict[str, Any] = {"color": styles[scheme].colour, "hatch": styles[scheme].hatch, "label": scheme}
+        if any(halves):
+            look |= {"yerr": halves, "capsize": 2, "error_kw": {"lw": 0.8}}
         bars = axes.bar(at, gains, width=width * 0.94, edgecolor="white", linewidth=0.3, **look)
         if len(groups) * len(schemes) <= MOST_LABELS:
-            axes.bar_label(bars, [percent_change(gain) for gain in gains], padding=2, fontsize=8)
+            axes.bar_label(bars, [gain_text(one) for one in found], padding=2, fontsize=8)
     axes.axhline(0, color="black", linewidth=0.8)
     turned = len(names) > 6 or max(map(len, names)) > 18
     axes.set_xticks(range(len(names)), names, rotation=25 if turned else 0, ha="right" if turned else "center")

@@ -6,7 +6,8 @@ from dataclasses import replace
 from rich.console import Console
 
 from ufsim import conditions, layout
-from ufsim.comparison_tables import gain_cell, print_conditions, print_time, rows
+from ufsim.chance import estimate, gain_text, told
+from ufsim.comparison_tables import Form, print_conditions, print_time, rows
 from ufsim.formats import duration, number
 from ufsim.layout import Row
 from ufsim.results import RECORDED, Comparison
@@ -39,25 +40,23 @@ def measure_rows(suite: Suite, measure: Measure, places: list[int]) -> Iterator[
     """The first scheme's value and the others' gains on each workload, then the means of the gains."""
     for place in places:
         gains = list(suite.gains_of(measure, place).values())
-        base = value_cell(measure, measure.value(suite.comparisons[place].results[0]))
-        yield Row(suite.names[place], [base, *map(gain_cell, gains[1:])], ends=place == places[-1])
+        base = told(estimate(suite.comparisons[place].results[0], measure.value), form_of(measure))
+        yield Row(suite.names[place], [base, *map(gain_text, gains[1:])], ends=place == places[-1])
     means = [suite.mean_gain(measure, places, column) for column in range(len(suite.schemes))]
-    yield Row(MEAN, ["–", *map(gain_cell, means[1:])])
+    yield Row(MEAN, ["–", *map(gain_text, means[1:])])
 
 
 def with_recorded(suite: Suite, measure: Measure, places: list[int], rows: list[Row]) -> tuple[list[str], list[Row]]:
     """Names and rows with a column for what the traced devices did, if any of them is known."""
     recorded = [suite.comparisons[place].recorded for place in places]
-    values = [measure.value(one) if one and measure in LATENCIES else None for one in recorded]
+    values = [estimate(one, measure.value) if one and measure in LATENCIES else None for one in recorded]
     if not any(values):
         return suite.schemes, rows
-    cells = [value_cell(measure, value) for value in values] + ["–"] * (len(rows) - len(values))
+    cells = [told(value, form_of(measure)) for value in values] + ["–"] * (len(rows) - len(values))
     added = [replace(row, cells=[*row.cells, cell]) for row, cell in zip(rows, cells, strict=True)]
     return [*suite.schemes, RECORDED], added
 
 
-def value_cell(measure: Measure, value: float | None) -> str:
-    """A value in the unit that suits it."""
-    if value is None:
-        return "–"
-    return duration(value) if measure.shorter else number(value)
+def form_of(measure: Measure) -> Form:
+    """How its values are written."""
+    return duration if measure.shorter else number

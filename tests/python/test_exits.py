@@ -163,7 +163,9 @@ def lines_of(text: str) -> Sequence[str]:
 def test_a_long_run_off_a_terminal_shows_that_it_is_alive(tmp_path: Path) -> None:
     job = tmp_path / "some.fio"
     job.write_text(LONG.replace("100g", "2g"))
-    command = f"ufsim run {job} --profile tiny --json --age 'rw=randwrite bs=4k size=100m io_size=3g' --no-cache"
+    command = (
+        f"ufsim run {job} --profile tiny --json --age 'rw=randwrite bs=4k size=100m io_size=3g' --seeds 1 --no-cache"
+    )
     told = shell(command, UFSIM_HEARTBEAT="0.05")
     assert told.returncode == 0
     lines = lines_of(told.stderr)

@@ -11,8 +11,9 @@ from ufsim.devices import describe_profile
 
 ROOT = Path(__file__).parents[2]
 PHONES = sorted(path.stem for path in (ROOT / "profiles/fits").glob("*.toml"))
-# Another build may simulate the same phone a little better or worse; a fit that no longer holds is much worse.
-DRIFT = 1.1
+# A fit has seen one seed, whose luck it takes for the phone's: losses of other seeds lie up to 15% apart. A fit that no
+# longer holds is much worse.
+DRIFT = 1.2
 
 
 def committed(phone: str) -> dict:

@@ -91,7 +91,14 @@ def test_timed_replays_lead_with_latency_and_its_changes(comparison: Comparison)
     assert [round(bar.get_width(), 3) for bar in axes.patches] == [75.0, 93.75, 50.0]
     assert [text.get_text() for text in axes.texts] == ["75.0 µs", "93.8  -25.0 %", "50.0  +33.3 %"]
     numbers = [text.get_text() for text in found["Read latency"].texts]
-    assert numbers[:6] == ["100 µs", "400 µs", "125 µs  -25 %", "500 µs  -25 %", "66.7 µs  +33 %", "267 µs  +33 %"]
+    assert numbers[:6] == [
+        "100 µs",
+        "400 µs",
+        "125 µs  -25.0 %",
+        "500 µs  -25.0 %",
+        "66.7 µs  +33.3 %",
+        "267 µs  +33.3 %",
+    ]
 
 
 def test_latency_panels_show_percentiles_and_numbers(comparison: Comparison) -> None:

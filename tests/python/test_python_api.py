@@ -83,7 +83,7 @@ def test_values_of_numpy_and_paths_are_plain_values(job: Path, monkeypatch) -> N
     seen = []
     monkeypatch.setattr(Spec, "check", lambda spec: seen.append(json.loads(spec.to_json())))
     monkeypatch.setattr(_core, "simulate", lambda text, report: json.dumps(result("ufs", 1.0, 0)))
-    ufsim.compare(job, np.array(["ufs"]), jobs=np.int64(1), cache=False, **given)
+    ufsim.compare(job, np.array(["ufs"]), seeds=np.int64(1), jobs=np.int64(1), cache=False, **given)
     assert seen[0]["settings"] == {"nand.planes": 2, "gc.pace": "gained", "x.y": 0.5}
     assert (seen[0]["seed"], seen[0]["depth"], seen[0]["host_memory_mib"]) == (2**64 - 1, 4, 3)
     assert (seen[0]["profile"], seen[0]["age"], seen[0]["workload"]) == ("profiles/tiny.toml", str(job), str(job))
@@ -144,7 +144,7 @@ def test_notebooks_show_tables(comparison: Comparison) -> None:
 
 def test_states_are_kept_unless_they_are_not_wanted(job: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("UFSIM_CACHE", str(tmp_path / "usual"))
-    options = {"profile": "tiny", "age": AGE}
+    options = {"profile": "tiny", "age": AGE, "seeds": 1}
     digests = {ufsim.run(job, "ufs", cache=False, **options).digest}
     assert not (tmp_path / "usual").exists()
     digests.add(ufsim.run(job, "ufs", **options).digest)

@@ -36,7 +36,7 @@ def without_wall(result: lab.Result) -> dict:
 
 def test_a_kept_state_gives_the_result_of_a_device_aged_anew(job: Path, tmp_path: Path) -> None:
     cache = StateCache(tmp_path / "cache")
-    options = {"profile": "tiny", "age": AGE}
+    options = {"profile": "tiny", "age": AGE, "seeds": 1}
     anew, made, kept = (lab.run(job, "hp-ufs", cache=use, **options) for use in (None, cache, cache))
     assert without_wall(anew) == without_wall(made) == without_wall(kept)
     assert anew.age.startswith("[age]\nrw=randwrite")
@@ -75,7 +75,7 @@ def test_what_is_only_asked_of_a_state_does_not_decide_its_name(job: Path, tmp_p
 
 def test_schemes_with_the_same_layout_share_a_state(job: Path, tmp_path: Path) -> None:
     cache = StateCache(tmp_path / "cache")
-    options = {"profile": "tiny", "age": AGE, "settings": {"nand.tlc_program_us": 900}, "jobs": 2}
+    options = {"profile": "tiny", "age": AGE, "settings": {"nand.tlc_program_us": 900}, "jobs": 2, "seeds": 1}
     schemes = ["hpb", "ufs", "foam"]
     kept = lab.compare(job, schemes, cache=cache, **options)
     assert len(cache.files()) == 1
@@ -90,10 +90,10 @@ def test_schemes_with_the_same_layout_share_a_state(job: Path, tmp_path: Path) -
 
 def test_the_cache_stays_below_its_limit(job: Path, tmp_path: Path) -> None:
     cache = StateCache(tmp_path / "cache")
-    lab.run(job, "ufs", cache=cache, profile="tiny", age=AGE)
+    lab.run(job, "ufs", cache=cache, profile="tiny", age=AGE, seeds=1)
     size = cache.files()[0].stat().st_size
     small = StateCache(tmp_path / "cache", limit_bytes=size * 3 // 2)
-    lab.run(job, "ufs", cache=small, profile="tiny", age=AGE, seed=2)
+    lab.run(job, "ufs", cache=small, profile="tiny", age=AGE, seed=2, seeds=1)
     assert len(small.files()) == 1, "the older one went"
     assert small.clear() == 1
     assert small.files() == []
@@ -107,7 +107,7 @@ def test_the_command_line_ages_shows_and_begins_with_a_state(ufsim: Command, job
     assert (header["scheme"], header["mapping"], header["seed"]) == ("ufs", "segment-log", 1)
     run = ["run", job, "--scheme", "ufs", "--profile", "tiny", "--json"]
     from_file = json.loads(ufsim(*run, "--from", state).stdout)["results"][0]
-    aged_first = json.loads(ufsim(*run, "--age", AGE, "--no-cache").stdout)["results"][0]
+    aged_first = json.loads(ufsim(*run, "--age", AGE, "--seeds", "1", "--no-cache").stdout)["results"][0]
     assert from_file["digest"] == aged_first["digest"]
     assert from_file["digest"] != json.loads(ufsim(*run).stdout)["results"][0]["digest"]
 
@@ -154,7 +154,7 @@ def test_a_state_that_is_damaged_is_made_again(
     job: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, how: str
 ) -> None:
     cache = StateCache(tmp_path / "cache")
-    options = {"profile": "tiny", "age": AGE}
+    options = {"profile": "tiny", "age": AGE, "seeds": 1}
     first = lab.run(job, "ufs", cache=cache, **options)
     (state,) = cache.files()
     whole = state.read_bytes()
@@ -169,7 +169,7 @@ def test_a_state_that_is_damaged_is_made_again(
 
 def test_a_damaged_state_is_told_on_one_line(ufsim: Command, job: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("UFSIM_CACHE", str(tmp_path / "cache"))
-    arguments = ["run", job, "--scheme", "ufs", "--profile", "tiny", "--age", AGE, "--json"]
+    arguments = ["run", job, "--scheme", "ufs", "--profile", "tiny", "--age", AGE, "--seeds", "1", "--json"]
     assert ufsim(*arguments).stderr == ""
     spoiled(StateCache().files()[0], "cut")
     ended = ufsim(*arguments)
@@ -189,7 +189,21 @@ def test_a_state_that_cannot_be_removed_is_done_without(job: Path, tmp_path: Pat
 def begun(job: Path, cache: Path, *more: str) -> subprocess.Popen[str]:
     """A process that needs a state."""
     program = Path(sys.executable).with_name("ufsim")
-    command = [program, "run", job, "--scheme", "ufs", "--profile", "tiny", "--age", AGE, "--json", *more]
+    command = [
+        program,
+        "run",
+        job,
+        "--scheme",
+        "ufs",
+        "--profile",
+        "tiny",
+        "--age",
+        AGE,
+        "--seeds",
+        "1",
+        "--json",
+        *more,
+    ]
     variables = {**os.environ, "UFSIM_CACHE": str(cache)}
     return subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -208,7 +222,10 @@ def test_a_second_process_waits_and_uses_the_state_of_the_first(job: Path, tmp_p
     out, err = second.communicate(timeout=60)
     assert (second.returncode, err) == (0, "")
     assert path.stat().st_ino == made, "it has not been made a second time"
-    assert json.loads(out)["results"][0]["digest"] == lab.run(job, "ufs", profile="tiny", age=AGE, cache=False).digest
+    assert (
+        json.loads(out)["results"][0]["digest"]
+        == lab.run(job, "ufs", profile="tiny", age=AGE, cache=False, seeds=1).digest
+    )
     assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".")] == []
 
 
@@ -224,7 +241,7 @@ def test_processes_at_a_time_make_one_state(job: Path, tmp_path: Path) -> None:
 def test_a_process_that_dies_leaves_no_lock(job: Path, tmp_path: Path) -> None:
     job.write_text(JOB)
     slow = AGE.replace("io_size=200m", "io_size=900g")
-    first = begun(job, tmp_path, "--age", slow)
+    first = begun(job, tmp_path, "--age", slow, "--seeds", "1")
     spec = Spec(workload=str(job), scheme="ufs", profile="tiny", age=slow)
     path = StateCache(tmp_path).path(spec)
     lock = path.with_name(f".{path.name}.lock")

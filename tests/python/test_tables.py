@@ -160,7 +160,7 @@ def test_host_time_has_rows_where_a_profile_has_it(comparison: Comparison) -> No
     text = printed(comparison)
     assert row(text, "processor time") == ["–", "500 µs", "–"]
     assert row(text, "waited for processors") == ["–", "12.2 ms", "–"]
-    assert row(text, "requests at once") == ["–", "1.5", "–"]
+    assert row(text, "requests at once") == ["–", "1.50", "–"]
     assert row(text, "most requests inside") == ["–", "128", "–"]
     assert row(text, "waited before the queue") == ["–", "1,234", "–"]
     assert row(text, "came late") == ["–", "56", "–"]

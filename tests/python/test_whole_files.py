@@ -62,7 +62,7 @@ CASES = {
     ),
     "age": Case(lambda at: ("age", AGE, *TINY, "--out", at / "x.state"), made=["x.state"]),
     "cache": Case(
-        lambda at: ("run", JOB, *TINY, "--age", AGE, "--json"),
+        lambda at: ("run", JOB, *TINY, "--age", AGE, "--seeds", "1", "--json"),
         variables=lambda at: {"UFSIM_CACHE": str(at)},
         is_cache=True,
     ),

@@ -20,6 +20,15 @@ def build() -> None:
 
 
 @app.command()
+def shown(result: Annotated[Path, typer.Argument(help="out/demo.json of `ufsim demo --seeds 5`")]) -> None:
+    """Keeps what the documentation shows of a demo."""
+    from tools.docs.demo import RESULT, condensed
+    from tools.records import kept
+
+    RESULT.write_text(condensed(kept(result)) + "\n", encoding="utf-8")
+
+
+@app.command()
 def explored(
     result: Annotated[Path, typer.Argument(help="what `make explore` has written")],
     record: Annotated[Path, typer.Argument(help="file for what the documentation shows of it")],

@@ -2,6 +2,7 @@
 
 use nand::{Faults, Geometry, Timing};
 use params::ParamError;
+use ufs::{VictimPolicy, Victims};
 use units::{Nanos, UNIT_BYTES, UNIT_KIB};
 
 use crate::sabotage::Sabotage;
@@ -208,6 +209,10 @@ params::params! {
         /// With pace = "searched": written units that earn one GC step. With "gained": units that a step copies at
         /// most, at least a row.
         units_per_step: count(1 to 1048576);
+        /// Which superblock is collected next. Where the host names victims (hp-ufs), it follows this, too.
+        victim: choice(VictimPolicy) = Greedy, "HP-UFS Sec. III-E: the superblock with the fewest valid pages";
+        /// Superblocks of which victim = "choices" takes the one with the fewest valid pages.
+        victim_choices: count(1 to 1024) = 8, "of no effect with another policy";
         /// What commands do during a step. "beside" needs pace = "gained", whose steps are of a chosen length.
         runs: choice(GcRuns) = Alone, "HP-UFS authors' prototype: a step of GC is an exclusive job";
         /// GC runs without pacing when no request has been under way for this long, until idle_superblocks are free.
@@ -234,6 +239,7 @@ impl GcParams {
             hurried: self.hurried_superblocks,
             reserve: self.reserve_superblocks,
             units_per_step: self.units_per_step,
+            victims: Victims { policy: self.victim, choices: self.victim_choices },
             runs: self.runs,
             idle,
         }
@@ -257,6 +263,8 @@ pub struct GcConfig {
     /// [`GcPace::Searched`]: written units that earn one step. [`GcPace::Gained`]: the most units that one step copies;
     /// at least a row.
     pub units_per_step: u32,
+    /// How victims are chosen.
+    pub victims: Victims,
     /// What commands do during a step.
     pub runs: GcRuns,
     /// GC in idle time.

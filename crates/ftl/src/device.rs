@@ -309,6 +309,7 @@ impl Device {
             hpb_device_control: published.recommend_after.is_some(),
             map_page_entries: core.meta.units().entries(),
             map_cache_entries: self.firmware.cache_entries().clamp(1, core.cfg.capacity_units.into()) as u32,
+            victims: core.cfg.gc.victims,
         }
     }
 

@@ -184,6 +184,7 @@ mod tests {
         hpb_device_control: false,
         map_page_entries: 1024,
         map_cache_entries: 2048,
+        victims: ufs::Victims::GREEDY,
     };
 
     #[test]

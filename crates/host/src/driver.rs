@@ -232,6 +232,11 @@ impl Driver {
         self.idle_since.is_none()
     }
 
+    /// How many requests have come.
+    pub fn requests(&self) -> u64 {
+        self.stats.requests
+    }
+
     /// The next completion, without taking it.
     #[inline]
     pub fn completion(&self) -> Option<&Completion> {

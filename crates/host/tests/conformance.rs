@@ -19,6 +19,7 @@ const INFO: DeviceInfo = DeviceInfo {
     hpb_device_control: false,
     map_page_entries: 1024,
     map_cache_entries: 2048,
+    victims: ufs::Victims::GREEDY,
 };
 const NATURE: Nature = Nature { log_entries: 400, window: 6, fail: 0, hints: 10 };
 

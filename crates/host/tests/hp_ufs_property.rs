@@ -24,6 +24,7 @@ const INFO: DeviceInfo = DeviceInfo {
     hpb_device_control: false,
     map_page_entries: 1024,
     map_cache_entries: 2048,
+    victims: ufs::Victims::GREEDY,
 };
 
 fn config(limit_segments: Option<u64>, max_transfer_units: u32) -> HostConfig {

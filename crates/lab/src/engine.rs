@@ -65,6 +65,16 @@ pub fn check(spec: &Spec) -> Result<WorkloadKind, LabError> {
     Ok(kind)
 }
 
+/// What of a run's system is drawn at random, so that another seed gives another result: ageing (not that of a state
+/// that is read from a file), faults, host time, idle times of the link. What the workload draws is not told.
+///
+/// # Errors
+/// See [`simulate`].
+pub fn drawn(spec: &Spec) -> Result<Vec<&'static str>, LabError> {
+    let text = spec.age.is_some().then(|| AgeingJob::of(spec)).transpose()?.map(|job| job.text);
+    Ok(Run::of(spec)?.drawn(text.as_deref()))
+}
+
 /// Runs a simulation with a workload of the caller's; the spec's `workload` is only a name then.
 ///
 /// # Errors
@@ -134,6 +144,7 @@ impl Outside {
             host_dram_limit: None,
             wall_seconds: run.wall.seconds(),
             start: Start { wall_seconds: 0.0, requests: 0, operations: before.operations() },
+            drawn: run.drawn(state.as_ref().map(|state| state.age.as_str())),
             warnings: profile.what_if().into_iter().chain(notice).collect(),
         };
         Ok(Ran { result: report(&recorder.measure, &after, context), reads: None, requests })
@@ -236,7 +247,11 @@ impl Run<'_> {
         let reads = own.reads.take();
         let observed = watchers.map(|watchers| watchers.finish(own.phone.as_ref(), after.at));
         let notice = observed.transpose().map_err(unwritten_timeline)?.flatten();
-        let idle_seed = self.idle_seed(&workload, state.as_ref().map(|state| state.age.as_str()));
+        let of_system = self.drawn(state.as_ref().map(|state| state.age.as_str()));
+        let drawn: Vec<_> = workload.random.then_some("workload").into_iter().chain(of_system).collect();
+        let seed = self.spec.seed;
+        let idle_seed = (seed != Spec::default().seed && drawn.is_empty())
+            .then(|| format!("seed = {seed} changes nothing: no part of this run is random"));
         let Machine { parts, profile } = &self.machine;
         let Workload { replay, depth, folded, merged, .. } = workload;
         let context = Context {
@@ -246,6 +261,7 @@ impl Run<'_> {
             host_dram_limit: profile.host_config(*parts).memory_limit_bytes,
             wall_seconds: self.wall.seconds(),
             start,
+            drawn,
             warnings: workload
                 .warnings
                 .into_iter()
@@ -351,16 +367,17 @@ impl Run<'_> {
         LabError::Bug(format!("{what} (seed {}; repeat with: {})", self.spec.seed, self.spec.command()))
     }
 
-    /// A warning if a seed was chosen, and nothing in the run is random. `age` is the job that aged the device.
-    fn idle_seed(&self, workload: &Workload, age: Option<&str>) -> Option<String> {
-        let aged_at_random = age.is_some_and(|text| JobFile::parse(text, "age").map_or(true, |job| job.is_random()));
-        let faulty = self.machine.profile.device_config([0; 2]).faults.any();
+    /// What of a system is drawn at random, whatever the workload. `age` is the job that aged the device.
+    fn drawn(&self, age: Option<&str>) -> Vec<&'static str> {
         let profile = &self.machine.profile;
-        let drawn = profile.block_config(0).is_random() || profile.power_config(0).is_random();
-        let random = workload.random || aged_at_random || faulty || drawn;
-        let seed = self.spec.seed;
-        (seed != Spec::default().seed && !random)
-            .then(|| format!("seed = {seed} changes nothing: no part of this run is random"))
+        let aged_at_random = age.is_some_and(|text| JobFile::parse(text, "age").map_or(true, |job| job.is_random()));
+        let parts = [
+            ("ageing", aged_at_random),
+            ("faults of the flash", profile.device_config([0; 2]).faults.any()),
+            ("host time", profile.block_config(0).is_random()),
+            ("idle times of the link", profile.power_config(0).is_random()),
+        ];
+        parts.into_iter().filter(|&(_, drawn)| drawn).map(|(name, _)| name).collect()
     }
 
     /// What the run came to use; whoever replays something adds how.

@@ -48,6 +48,8 @@ pub struct Context {
     pub wall_seconds: f64,
     /// Where the workload began.
     pub start: Start,
+    /// What was drawn at random.
+    pub drawn: Vec<&'static str>,
     /// Warnings from readers of input.
     pub warnings: Vec<String>,
     /// What the workload itself reports.
@@ -116,6 +118,7 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         power: power(before, after, &flash, &context.energy),
         host_time: host_time(before, after),
         verified: None,
+        drawn: context.drawn.into_iter().map(str::to_owned).collect(),
         warnings,
         digest: String::new(),
     };

@@ -356,6 +356,9 @@ pub struct RunResult {
     /// What the read-back after the run has found (`--verify`); `null` if nobody asked for one.
     #[serde(default)]
     pub verified: Option<Verified>,
+    /// What was drawn at random, so that another seed gives another result: workload, ageing, faults, host time, link.
+    #[serde(default)]
+    pub drawn: Vec<String>,
     /// What the reader of the input and the run noticed.
     pub warnings: Vec<String>,
     /// Fingerprint of every completion (kind, range, status, data and time) and every counter.

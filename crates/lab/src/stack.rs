@@ -265,7 +265,7 @@ impl Stack {
     fn wake_link(&mut self) -> SimTime {
         let Stack { power, driver, queue, device_at, now, .. } = self;
         let Some(power) = power else { return *now };
-        let waker = if driver.has_requests() { Waker::Request } else { Waker::Driver };
+        let waker = if driver.has_requests() { Waker::Request(driver.requests()) } else { Waker::Driver };
         power.send(*now, waker, || device_work(queue, *device_at))
     }
 

@@ -156,6 +156,7 @@ fn run(case: &Case, kind: SchedulerKind) -> Example {
         hpb_device_control: false,
         map_page_entries: MAP_PAGE_ENTRIES,
         map_cache_entries: 2048,
+        victims: ufs::Victims::GREEDY,
     };
     let mut driver = Driver::new(config, info);
     for (&(lpa, len), id) in case.requests.iter().zip(1..) {

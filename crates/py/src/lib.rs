@@ -74,6 +74,12 @@ fn check(spec_json: &str) -> PyResult<()> {
     lab::check(&spec).map(drop).map_err(exception)
 }
 
+/// What of a run's system is drawn at random, in words; empty if another seed changes at most the workload.
+#[pyfunction]
+fn drawn(spec_json: &str) -> PyResult<Vec<&'static str>> {
+    lab::drawn(&Spec::from_json(spec_json).map_err(exception)?).map_err(exception)
+}
+
 /// What can be said of a profile, as JSON. `settings_json` replaces values.
 #[pyfunction]
 fn profile_description(name: &str, settings_json: &str) -> PyResult<String> {
@@ -412,6 +418,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(profile_text, module)?)?;
     module.add_function(wrap_pyfunction!(profile_keys, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(drawn, module)?)?;
     module.add_function(wrap_pyfunction!(profile_description, module)?)?;
     module.add_function(wrap_pyfunction!(profile_toml, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;

@@ -2,6 +2,8 @@
 
 use std::hash::{Hash, Hasher};
 
+use crate::victims::Victims;
+
 /// Bytes of a plain HPB entry.
 pub const PLAIN_ENTRY_BYTES: u32 = 4;
 
@@ -31,6 +33,8 @@ pub struct DeviceInfo {
     /// L2P entries that the device's mapping cache holds, at least 1: all that a host has to know to simulate it (MAP+
     /// Sec. V-D.1). Another vendor descriptor.
     pub map_cache_entries: u32,
+    /// How the device wants victims chosen, of a host that names them (HP-UFS). Another vendor descriptor.
+    pub victims: Victims,
 }
 
 impl DeviceInfo {

@@ -19,6 +19,7 @@ pub mod power;
 mod power_config;
 mod protocol;
 mod response;
+mod victims;
 
 pub use codec::hpufs::{MAX_SUPERBLOCKS, MAX_TRANSFER_ENTRIES};
 pub use codec::mapplus::{MAX_BATCH_RUNS, MAX_CACHED_RUNS};
@@ -31,3 +32,4 @@ pub use power::{DeviceWork, Power, PowerAccount, PowerSpan, PowerState, Waker};
 pub use power_config::{OtherUse, PowerConfig, PowerParams};
 pub use protocol::Protocol;
 pub use response::{HpbNotice, L2pEntry, Notice, PiggyBack, Recommendation, Response, Status};
+pub use victims::{Candidate, VictimPolicy, Victims};

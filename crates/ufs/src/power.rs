@@ -225,8 +225,8 @@ pub struct PowerSpan {
 /// Who wakes a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Waker {
-    /// A request.
-    Request,
+    /// A request; so many have come so far.
+    Request(u64),
     /// The driver, while there is no request.
     Driver,
     /// Something else.
@@ -240,7 +240,9 @@ pub struct Power {
     config: PowerConfig,
     /// Without what is drawn.
     clkgate_delay: Option<Nanos>,
-    dice: Dice,
+    /// Requests so far, and idle times since the last of them: an idle time's luck hangs on these alone, so that it is
+    /// the same under every scheme.
+    idle_time: (u64, u64),
     /// When something else uses the link, if it is idle until then.
     other_use: Option<SimTime>,
     /// Commands that are not answered.
@@ -263,7 +265,7 @@ impl Power {
         let mut power = Power {
             config,
             clkgate_delay: config.clkgate_delay,
-            dice: Dice::new(config.seed),
+            idle_time: (0, 0),
             other_use: None,
             under_way: 0,
             idle_since: now,
@@ -325,6 +327,11 @@ impl Power {
                 self.begin(now, waker, work);
             }
         }
+        if let Waker::Request(number) = waker
+            && self.idle_time.0 != number
+        {
+            self.idle_time = (number, 0);
+        }
         self.under_way += 1;
         let ready = self.up_at.max(now);
         self.closed.waited_commands += u64::from(ready > now);
@@ -347,20 +354,24 @@ impl Power {
 
     /// Draws what varies from one idle time to another.
     fn draw(&mut self) {
-        self.draw_timer();
+        let mut dice = self.draw_timer();
         if let Some(OtherUse { percent, within }) = self.config.other_use {
-            let at = self.idle_since + Nanos(self.dice.between(1, within.0));
-            self.other_use = self.dice.happens(percent, 100).then_some(at);
+            let at = self.idle_since + Nanos(dice.between(1, within.0));
+            self.other_use = dice.happens(percent, 100).then_some(at);
         }
     }
 
-    /// Draws by how much the driver's timer ends late.
-    fn draw_timer(&mut self) {
+    /// Draws by how much the driver's timer ends late. Gives what else is drawn for this idle time.
+    fn draw_timer(&mut self) -> Dice {
+        let (requests, times) = self.idle_time;
+        self.idle_time.1 += 1;
+        let mut dice = Dice::of(self.config.seed ^ times, requests);
         let most = self.config.clkgate_jitter.0;
         if most > 0 {
-            let late = Nanos(self.dice.between(0, most));
+            let late = Nanos(dice.between(0, most));
             self.config.clkgate_delay = self.clkgate_delay.map(|delay| delay + late);
         }
+        dice
     }
 
     /// Lets something else use the link if it has by now. Idle time begins anew when the link is up, which may be later
@@ -384,8 +395,8 @@ impl Power {
     /// The power was cut: what was under way is lost, and the link has come up anew.
     pub fn cut(&mut self, now: SimTime, work: DeviceWork) {
         let closed = self.account(now, work);
-        let config = PowerConfig { clkgate_delay: self.clkgate_delay, seed: self.dice.bits(), ..self.config };
-        *self = Power { closed, ..Power::new(config, now) };
+        let config = PowerConfig { clkgate_delay: self.clkgate_delay, ..self.config };
+        *self = Power { closed, idle_time: self.idle_time, ..Power::new(config, now) };
     }
 
     /// The state now.
@@ -471,7 +482,7 @@ impl Power {
             account.add(PowerState::Waking, self.last_exit);
             account.stays[PowerState::Waking as usize] += 1;
             match waker {
-                Waker::Request => account.request_wakes += 1,
+                Waker::Request(_) => account.request_wakes += 1,
                 Waker::Driver => account.driver_wakes += 1,
                 Waker::Other => account.other_wakes += 1,
             }

@@ -28,7 +28,7 @@ fn states(config: PowerConfig, work: DeviceWork) -> Vec<(PowerState, u64)> {
 /// The wait of one command at `now` after idle time since 0.
 fn wait(config: PowerConfig, now: u64, work: DeviceWork) -> u64 {
     let mut power = Power::new(config, SimTime(0));
-    power.send(SimTime(now), Waker::Request, || work).0 - now
+    power.send(SimTime(now), Waker::Request(0), || work).0 - now
 }
 
 /// Times, by state.
@@ -91,10 +91,10 @@ fn a_command_waits_for_the_exit_of_its_state() {
 fn commands_wait_for_one_wake_together() {
     let mut power = Power::new(LADDER, SimTime(0));
     let up = SimTime(2037);
-    assert_eq!(power.send(SimTime(2000), Waker::Request, || QUIET), up);
-    assert_eq!(power.send(SimTime(2000), Waker::Request, || panic!("it is awake")), up);
+    assert_eq!(power.send(SimTime(2000), Waker::Request(0), || QUIET), up);
+    assert_eq!(power.send(SimTime(2000), Waker::Request(0), || panic!("it is awake")), up);
     assert_eq!(power.send(SimTime(2030), Waker::Driver, || panic!("it is awake")), up);
-    assert_eq!(power.send(SimTime(2040), Waker::Request, || panic!("it is awake")), SimTime(2040));
+    assert_eq!(power.send(SimTime(2040), Waker::Request(0), || panic!("it is awake")), SimTime(2040));
     let account = power.account(SimTime(2040), QUIET);
     assert_eq!((account.request_wakes, account.driver_wakes), (1, 0));
     assert_eq!((account.waited_commands, account.waited_ns), (3, 37 + 37 + 7));
@@ -110,7 +110,7 @@ fn wakes_stays_and_times_of_a_trace_are_counted_exactly() {
         [(50, true, 0), (500, true, 7), (1500, false, 37), (20_000, true, 237), (105, false, 7), (102, true, 3 + 7)]
     {
         now += idle;
-        let up = power.send(SimTime(now), if for_request { Waker::Request } else { Waker::Driver }, || QUIET);
+        let up = power.send(SimTime(now), if for_request { Waker::Request(0) } else { Waker::Driver }, || QUIET);
         assert_eq!(up, SimTime(now + waits));
         now += waits + 10;
         power.answered(SimTime(now));
@@ -129,7 +129,7 @@ fn wakes_stays_and_times_of_a_trace_are_counted_exactly() {
 #[test]
 fn a_wake_that_has_begun_is_counted_up_to_now() {
     let mut power = Power::new(LADDER, SimTime(0));
-    power.send(SimTime(102), Waker::Request, || QUIET);
+    power.send(SimTime(102), Waker::Request(0), || QUIET);
     // 3 to go until it hibernates, 7 back.
     for (now, entering, waking, busy) in
         [(102, 2, 0, 0), (104, 4, 0, 0), (107, 5, 2, 0), (112, 5, 7, 0), (120, 5, 7, 8)]
@@ -164,13 +164,13 @@ fn a_power_cut_ends_what_was_and_begins_with_the_link_up() {
     {
         let mut power = Power::new(LADDER, SimTime(0));
         if let Some(at) = sends_at {
-            power.send(SimTime(at), Waker::Request, || QUIET);
+            power.send(SimTime(at), Waker::Request(0), || QUIET);
         }
         power.cut(SimTime(cut_at), QUIET);
         assert_eq!(power.state(SimTime(cut_at), QUIET), PowerState::Idle, "cut at {cut_at}");
         let account = power.account(SimTime(cut_at + 40), QUIET);
         assert_eq!(account.ns.iter().sum::<u64>(), cut_at + 40, "cut at {cut_at}");
-        assert_eq!(power.send(SimTime(cut_at + 40), Waker::Request, || QUIET), SimTime(cut_at + 40));
+        assert_eq!(power.send(SimTime(cut_at + 40), Waker::Request(0), || QUIET), SimTime(cut_at + 40));
     }
 }
 
@@ -202,7 +202,7 @@ proptest! {
         for (pause, sends) in ops {
             now += pause;
             if sends {
-                up = power.send(SimTime(now), Waker::Request, || work(now)).0;
+                up = power.send(SimTime(now), Waker::Request(0), || work(now)).0;
                 under_way += 1;
             } else if under_way > 0 {
                 now = now.max(up);
@@ -230,7 +230,7 @@ fn waits(config: PowerConfig, idle: u64, count: usize) -> (Vec<u64>, PowerAccoun
         now += idle;
         let before = power.account(SimTime(now), QUIET);
         assert_eq!(before.ns.iter().sum::<u64>(), now, "{before:?}");
-        let up = power.send(SimTime(now), Waker::Request, || QUIET).0;
+        let up = power.send(SimTime(now), Waker::Request(0), || QUIET).0;
         waited.push(up - now);
         now = up + 10;
         power.answered(SimTime(now));
@@ -292,12 +292,36 @@ fn a_command_waits_for_the_rest_of_a_wake_that_something_else_began() {
     let mut power = Power::new(PowerConfig { seed, ..config }, SimTime(0));
     let states = [at - 1, at, at + 36, at + 37].map(|now| power.state(SimTime(now), QUIET));
     assert_eq!(states, [PowerState::ClkGated, PowerState::Waking, PowerState::Waking, PowerState::Idle]);
-    assert_eq!(power.send(SimTime(at + 11), Waker::Request, || QUIET), SimTime(at + 37));
+    assert_eq!(power.send(SimTime(at + 11), Waker::Request(0), || QUIET), SimTime(at + 37));
     power.answered(SimTime(at + 50));
     let account = power.account(SimTime(at + 50), QUIET);
     assert_eq!((account.other_wakes, account.request_wakes), (1, 0));
     assert_eq!((account.waited_commands, account.waited_ns), (1, 26));
     assert_eq!(account.ns.iter().sum::<u64>(), at + 50);
+}
+
+#[test]
+fn the_luck_of_an_idle_time_hangs_on_the_requests_before_it() {
+    let other_use = Some(OtherUse { percent: 50, within: Nanos(2000) });
+    let config = PowerConfig { clkgate_jitter: Nanos(300), other_use, seed: 5, ..LADDER };
+    // When each of the idle times after a request is over, by itself; `polls`: the driver sends something first.
+    let drawn = |polls: u64| {
+        let mut power = Power::new(config, SimTime(0));
+        let luck = (1..200_u64).map(|number| {
+            let begin = number * 100_000;
+            for poll in 0..polls {
+                power.send(SimTime(begin - 50_000 + poll * 5_000), Waker::Driver, || QUIET);
+                power.answered(SimTime(begin - 49_000 + poll * 5_000));
+            }
+            let up = power.send(SimTime(begin), Waker::Request(number), || QUIET);
+            power.answered(up);
+            (power.other_use.map(|at| at.since(up)), power.config.clkgate_delay)
+        });
+        luck.collect::<Vec<_>>()
+    };
+    assert_eq!(drawn(0), drawn(3));
+    let distinct: std::collections::BTreeSet<_> = drawn(0).into_iter().collect();
+    assert!(distinct.len() > 100, "{} kinds of luck", distinct.len());
 }
 
 proptest! {
@@ -314,7 +338,7 @@ proptest! {
         let mut now = SimTime(0);
         for (pause, busy) in pauses {
             now = now + Nanos(pause);
-            now = power.send(now, Waker::Request, || QUIET) + Nanos(busy);
+            now = power.send(now, Waker::Request(0), || QUIET) + Nanos(busy);
             power.answered(now);
         }
         now = now + Nanos(rest);

@@ -22,6 +22,11 @@ impl Dice {
         Dice(seed)
     }
 
+    /// The sequence of this number of a seed: what is drawn for one thing does not hang on what was drawn for others.
+    pub fn of(seed: u64, number: u64) -> Dice {
+        Dice(splitmix64(seed ^ splitmix64(number)))
+    }
+
     /// Any 64 bits.
     pub fn bits(&mut self) -> u64 {
         let drawn = splitmix64(self.0);

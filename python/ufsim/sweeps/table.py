@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ufsim import _core, frames, outputs
-from ufsim.columns import FRAMES, text_type, typed
+from ufsim.columns import CI95, FRAMES, MEANS, text_type, typed
 from ufsim.documents import Document
 from ufsim.results import Result
 from ufsim.suite import mean_operation
@@ -20,7 +20,7 @@ WHOLE = "results.parquet"
 # What is there of a sweep some of whose points have failed.
 PARTIAL = "results.partial.parquet"
 # Columns of a comparison that say nothing of a single run.
-LEFT_OUT = ("gain_percent", "latency_gain_percent", "wall_seconds")
+LEFT_OUT = ("gain_percent", "latency_gain_percent", "wall_seconds", "seeds", *(f"{name}{CI95}" for name in MEANS))
 # Under this name a frame keeps what it is of.
 NOTE = "sweep"
 
@@ -33,7 +33,7 @@ def frame_of(grid: Grid, points: Sequence[Point], documents: Mapping[str, Docume
     """
     done = [point for point in points if point.name in documents]
     results = [Result(documents[point.name]) for point in done]
-    frame = typed("table", [frames.table_row(result, result) for result in results]).drop(columns=list(LEFT_OUT))
+    frame = typed("table", [frames.table_means(result, result) for result in results]).drop(columns=list(LEFT_OUT))
     frame["operation_mean_ns"] = [mean_operation(result) for result in results]
     frame = frame.astype({"operation_mean_ns": "float64"})
     axes = {name: axis_column([point.labels[name] for point in done]) for name in grid.names}

@@ -1,8 +1,9 @@
 //! Valid page counts by superblock. A device can count an overwritten page as invalid only when it sees the old entry.
 //!
 //! All schemes with such counts use them in the same way: superblocks without valid pages are erased, and GC collects
-//! the one with the fewest.
+//! the one that the policy of victims says.
 
+use ufs::{Candidate, VictimPolicy};
 use units::{Ppa, Superblock};
 
 use crate::core::Core;
@@ -92,7 +93,7 @@ impl ValidCounts {
     }
 
     /// The victim among the settled superblocks for which `eligible` holds: `named`, for wear levelling, else the one
-    /// with the fewest valid pages (greedy GC). A superblock that is valid as a whole is no victim, because nothing
+    /// that the policy chooses ([`ufs::Victims`]). A superblock that is valid as a whole is no victim, because nothing
     /// would be gained.
     pub fn victim(
         &self,
@@ -103,8 +104,18 @@ impl ValidCounts {
         if let Some(victim) = self.named_victim(core, named, &eligible) {
             return Some(victim);
         }
-        let mut best: Option<(u32, Superblock)> = None;
         let full = core.layout().superblock_units();
+        let victims = core.cfg().gc.victims;
+        if victims.policy != VictimPolicy::Greedy {
+            let candidates = (0..).map(Superblock).zip(&self.counts).filter_map(|(superblock, &valid)| {
+                let fits = valid < full && self.usable(core, superblock) && eligible(superblock);
+                fits.then(|| Candidate { superblock, valid, filled: core.blocks().last_seq(superblock) })
+            });
+            let best = victims.choose(candidates, full, core.next_seq());
+            return best.map(|one| Victim::new(one.superblock, false, one.valid));
+        }
+        // The same as `choose` does, without asking for more than the count.
+        let mut best: Option<(u32, Superblock)> = None;
         for (i, &count) in self.counts.iter().enumerate() {
             let sb = Superblock(i as u32);
             let better = count < best.map_or(full, |(n, _)| n);

@@ -23,6 +23,11 @@
 //! completed one ([`Block::completed`]). After either, and at [`Block::next_wake`], the caller takes [`Step`]s until
 //! there is none: which request goes to the driver now, which one ends now. Every request that was handed over goes to
 //! the driver once and ends once; those of one task go to the driver in order.
+//!
+//! # Chance
+//! What is drawn for a request hangs on the seed and on how many were handed over before it, and on nothing else. So
+//! the n-th request of a workload has the same luck under every scheme (common random numbers), and what differs
+//! between two schemes is not their luck.
 
 mod account;
 mod config;
@@ -76,6 +81,8 @@ pub enum Step {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     request: BlockRequest,
+    /// How many were handed over before it.
+    number: u64,
     handed_over: SimTime,
 }
 
@@ -90,7 +97,6 @@ pub struct Block {
     gate: Gate,
     processors: Processors,
     stalls: Option<Stalls>,
-    dice: Dice,
     /// Responses whose completion work will be asked for: when, in which order, which request.
     delayed: BTreeSet<(SimTime, u64, u32)>,
     responses: u64,
@@ -102,14 +108,12 @@ pub struct Block {
 impl Block {
     /// A block layer without requests.
     pub fn new(config: BlockConfig) -> Block {
-        let mut dice = Dice::new(config.seed);
         Block {
             entries: Vec::new(),
             outstanding: 0,
             gate: Gate::new(config.nr_requests),
             processors: Processors::new(config.processors, config.idle),
-            stalls: config.stalls.map(|stalls| Stalls::new(stalls, dice.bits())),
-            dice,
+            stalls: config.stalls.map(|stalls| Stalls::new(stalls, config.seed)),
             delayed: BTreeSet::new(),
             responses: 0,
             steps: VecDeque::new(),
@@ -124,10 +128,11 @@ impl Block {
     /// # Panics
     /// If a request of the same number has not ended.
     pub fn submit(&mut self, now: SimTime, request: BlockRequest) {
+        let number = self.account.requests;
         if self.outstanding == 0
             && let Some(stalls) = &mut self.stalls
         {
-            stalls.begin(now);
+            stalls.begin(now, number);
         }
         self.outstanding += 1;
         self.account.requests += 1;
@@ -138,7 +143,7 @@ impl Block {
         if self.entries.len() <= place {
             self.entries.resize(place + 1, None);
         }
-        let before = self.entries[place].replace(Entry { request, handed_over: now });
+        let before = self.entries[place].replace(Entry { request, number, handed_over: now });
         assert!(before.is_none(), "request {} was handed over twice", request.id);
         self.gate.come(now, request.task, request.id);
         self.admit(now);
@@ -224,14 +229,15 @@ impl Block {
 
     /// Processor time of a completion.
     fn completion(&mut self, id: u32) -> Nanos {
-        let BlockRequest { kind, pages, .. } = self.entry(id).request;
+        let Entry { request: BlockRequest { kind, pages, .. }, number, .. } = self.entry(id);
         let mut takes = self.cost(id).completion(pages);
+        let mut dice = Dice::of(self.config.seed, number);
         self.account.complete_ns[kind as usize] += takes.0;
         if let Some(PreemptConfig { per_million, length }) = self.config.preempt
             && matches!(kind, WorkKind::Write | WorkKind::Metadata)
-            && self.dice.happens(per_million, 1_000_000)
+            && dice.happens(per_million, 1_000_000)
         {
-            let taken = self.dice.between(length.0.0, length.1.0);
+            let taken = dice.between(length.0.0, length.1.0);
             self.account.preemptions += 1;
             self.account.preempted_ns += taken;
             takes += Nanos(taken);

@@ -2,9 +2,12 @@
 //!
 //! A governor sees load some time after it has begun, and changes frequency and voltage; while it does, nothing goes
 //! on. A *burst* begins with the first request after a pause without any. Whether it has a stall, when, and of what
-//! length is drawn when it begins.
+//! length is drawn for this request.
 
 use units::{Dice, Nanos, SimTime};
+
+/// Tells what is drawn for a request's burst from what is drawn for the request.
+const SALT: u64 = 0x7374_616c_6c73;
 
 /// Which bursts have a stall, and where.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +33,7 @@ pub(super) struct Stall {
 #[derive(Clone, Debug)]
 pub(super) struct Stalls {
     config: StallConfig,
-    dice: Dice,
+    seed: u64,
     /// Since when there has been no request; `None` before the first one.
     quiet_since: Option<SimTime>,
     due: Option<Stall>,
@@ -38,20 +41,20 @@ pub(super) struct Stalls {
 
 impl Stalls {
     pub fn new(config: StallConfig, seed: u64) -> Stalls {
-        Stalls { config, dice: Dice::new(seed), quiet_since: None, due: None }
+        Stalls { config, seed: seed ^ SALT, quiet_since: None, due: None }
     }
 
-    /// A request has come while there was none.
-    pub fn begin(&mut self, now: SimTime) {
+    /// A request has come while there was none; so many came before it.
+    pub fn begin(&mut self, now: SimTime, number: u64) {
         let goes_on = self.quiet_since.is_some_and(|since| now.since(since) < self.config.pause);
         if goes_on {
             return;
         }
         let StallConfig { percent, after, length, .. } = self.config;
-        let mut drawn = |(least, most): (Nanos, Nanos)| Nanos(self.dice.between(least.0, most.0));
-        // Drawn for every burst, so that one burst more or less has no stall in another place.
+        let mut dice = Dice::of(self.seed, number);
+        let mut drawn = |(least, most): (Nanos, Nanos)| Nanos(dice.between(least.0, most.0));
         let (after, length) = (drawn(after), drawn(length));
-        self.due = self.dice.happens(percent, 100).then(|| Stall { at: now + after, length });
+        self.due = dice.happens(percent, 100).then(|| Stall { at: now + after, length });
     }
 
     /// The last request has ended.
@@ -83,7 +86,7 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         for burst in 0..500 {
             let begin = SimTime(burst * 10_000);
-            stalls.begin(begin);
+            stalls.begin(begin, burst);
             let at = stalls.next().expect("every burst has one");
             assert_eq!(stalls.take(SimTime(at.0 - 1)), None);
             let stall = stalls.take(at).expect("it is due");
@@ -91,7 +94,7 @@ mod tests {
             seen.insert((at - begin).0);
             // The burst goes on after a short pause.
             stalls.end(at);
-            stalls.begin(SimTime(at.0 + 999));
+            stalls.begin(SimTime(at.0 + 999), burst + 1_000_000);
             assert_eq!(stalls.next(), None);
             stalls.end(SimTime(at.0 + 1000));
         }
@@ -103,7 +106,7 @@ mod tests {
         let mut stalls = Stalls::new(StallConfig { percent: 30, ..CONFIG }, 3);
         let mut count = 0;
         for burst in 0..10_000 {
-            stalls.begin(SimTime(burst * 10_000));
+            stalls.begin(SimTime(burst * 10_000), burst);
             count += u32::from(stalls.next().is_some());
             stalls.end(SimTime(burst * 10_000 + 1));
         }

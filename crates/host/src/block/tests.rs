@@ -189,6 +189,20 @@ fn what_takes_the_processor_delays_completions_of_writes() {
     assert_eq!((rig.block.account().preemptions, rig.block.account().preempted_ns), (1, 358));
 }
 
+#[test]
+fn a_request_has_the_same_luck_behind_a_slower_device() {
+    let cost = Cost { complete: Nanos(10), ..Cost::default() };
+    let preempt = Some(PreemptConfig { per_million: 500_000, length: (Nanos(1), Nanos(5000)) });
+    let config = BlockConfig { costs: [cost; 4], preempt, seed: 3, ..BlockConfig::default() };
+    let writes: Vec<_> = (0..40).map(|id| (u64::from(id) * 10_000, request(id, A, WorkKind::Write, 1))).collect();
+    let took = |device: u64| {
+        let rig = Rig::new(config, device, &writes).run();
+        (0..40).map(|id| rig.times(id).1 - u64::from(id) * 10_000 - device).collect::<Vec<_>>()
+    };
+    assert_eq!(took(0), took(700));
+    assert!(took(0).iter().any(|&ns| ns > 10) && took(0).contains(&10));
+}
+
 mod at_random {
     use proptest::prelude::*;
 

@@ -24,6 +24,7 @@ fn booster_of(limit_groups: u64, max_defer: Option<Nanos>, eager: bool) -> Hpb {
         hpb_device_control: false,
         map_page_entries: 1024,
         map_cache_entries: 2048,
+        victims: ufs::Victims::GREEDY,
     };
     let own = Params { eager, ..Params::default() };
     let mut hpb = attach(&own, limit_groups * u64::from(GROUP) * 8, &info);
@@ -44,6 +45,7 @@ fn plain_booster(limit_bytes: u64) -> Hpb {
         hpb_device_control: false,
         map_page_entries: 1024,
         map_cache_entries: 2048,
+        victims: ufs::Victims::GREEDY,
     };
     let mut hpb = attach(&Params::default(), limit_bytes, &info);
     hpb.idle = Nanos(100);

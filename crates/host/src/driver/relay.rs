@@ -64,6 +64,7 @@ mod tests {
             superblock_units: 4096,
             map_page_entries: 1024,
             map_cache_entries: 2048,
+            victims: ufs::Victims::GREEDY,
             hpb_group_entries: 1024,
             hpb_entry_bytes: 8,
             hpb_region_groups: 1,

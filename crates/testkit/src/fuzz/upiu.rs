@@ -18,6 +18,7 @@ const INFO: DeviceInfo = DeviceInfo {
     hpb_device_control: false,
     map_page_entries: 1024,
     map_cache_entries: 2048,
+    victims: ufs::Victims::GREEDY,
 };
 
 /// The same with plain HPB entries.

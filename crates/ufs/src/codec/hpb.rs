@@ -314,6 +314,7 @@ mod tests {
         hpb_device_control: false,
         map_page_entries: 1024,
         map_cache_entries: 2048,
+        victims: crate::Victims::GREEDY,
     };
 
     /// 1 TiB with subregions of 2 MiB in regions of 16 MiB.

@@ -199,6 +199,7 @@ impl HpUfs {
             }
             if let Some(ppa) = new {
                 let block = self.validity.set(ppa);
+                self.validity.written(block, entry.seq.plus(i));
                 self.pending.refused.remove(block.index());
             }
             self.stats.units_applied += 1;

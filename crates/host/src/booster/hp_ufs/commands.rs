@@ -297,7 +297,7 @@ impl HpUfs {
         }
         let mut choice = None;
         if std::mem::take(&mut self.pending.victim) {
-            choice = self.validity.emptiest(&self.pending.refused).map(|block| (block, BitmapFor::Gc));
+            choice = self.validity.victim(&self.pending.refused, self.host_seq).map(|block| (block, BitmapFor::Gc));
             if choice.is_none() {
                 // The device refuses a block while it is open, or while copies from it have not arrived here. When no
                 // other block is left, the refused ones are offered again.

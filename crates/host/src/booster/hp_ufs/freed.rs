@@ -59,6 +59,7 @@ mod tests {
             hpb_device_control: false,
             map_page_entries: 1024,
             map_cache_entries: 2048,
+            victims: ufs::Victims::GREEDY,
         };
         let mut validity = Validity::new(&info);
         let mut freed = Freed::new(3);

@@ -1,7 +1,7 @@
 //! Valid page bitmap and valid page counts (HP-UFS Sec. III-E).
 
-use ufs::DeviceInfo;
-use units::{Ppa, Superblock};
+use ufs::{Candidate, DeviceInfo, Victims};
+use units::{Ppa, Seq, Superblock};
 
 use super::bits::Bits;
 
@@ -10,6 +10,9 @@ use super::bits::Bits;
 pub(crate) struct Validity {
     bits: Vec<u64>,
     counts: Vec<u32>,
+    victims: Victims,
+    /// Number of the last unit written to each block, if the policy of victims asks for it.
+    filled: Vec<Seq>,
     blocks: BlockOf,
     words_per_block: usize,
 }
@@ -40,6 +43,8 @@ impl Validity {
         Validity {
             bits: table::zeroed(words_per_block * info.superblocks as usize),
             counts: vec![0; info.superblocks as usize],
+            victims: info.victims,
+            filled: if info.victims.needs_age() { vec![Seq(0); info.superblocks as usize] } else { Vec::new() },
             blocks: BlockOf { units, shift: units.is_power_of_two().then(|| units.trailing_zeros()) },
             words_per_block,
         }
@@ -100,11 +105,22 @@ impl Validity {
         self.bits[start..start + self.words_per_block].into()
     }
 
-    /// The block with the fewest valid units, but at least one, that is not `excluded`. Of several such blocks, the one
-    /// with the lowest number.
-    pub fn emptiest(&self, excluded: &Bits) -> Option<Superblock> {
-        let candidates = self.counts.iter().zip(0..).filter(|&(&count, block)| count > 0 && !excluded.get(block));
-        candidates.min_by_key(|&(&count, _)| count).map(|(_, block)| Superblock(block as u32))
+    /// The block to collect that the policy chooses among those with a valid unit that are not `excluded`. `now` is the
+    /// number of the next unit.
+    pub fn victim(&self, excluded: &Bits, now: Seq) -> Option<Superblock> {
+        let candidates = (0..).map(Superblock).zip(&self.counts).filter_map(|(superblock, &valid)| {
+            let filled = self.filled.get(superblock.index()).copied().unwrap_or(Seq(0));
+            (valid > 0 && !excluded.get(superblock.index())).then_some(Candidate { superblock, valid, filled })
+        });
+        self.victims.choose(candidates, self.blocks.units, now).map(|one| one.superblock)
+    }
+
+    /// A unit of the block has been written, the one with this number.
+    #[inline]
+    pub fn written(&mut self, block: Superblock, seq: Seq) {
+        if let Some(filled) = self.filled.get_mut(block.index()) {
+            *filled = (*filled).max(seq);
+        }
     }
 
     /// Bytes of all bitmaps.
@@ -112,9 +128,9 @@ impl Validity {
         self.counts.len() as u64 * u64::from(self.blocks.units) / 8
     }
 
-    /// Bytes of all counts.
+    /// Bytes of all counts, and of the numbers by which a policy of victims tells ages.
     pub fn count_bytes(&self) -> u64 {
-        self.counts.len() as u64 * 4
+        (self.counts.len() + self.filled.len()) as u64 * 4
     }
 }
 
@@ -134,6 +150,7 @@ mod tests {
             hpb_device_control: false,
             map_page_entries: 1024,
             map_cache_entries: 2048,
+            victims: ufs::Victims::GREEDY,
         })
     }
 
@@ -164,19 +181,19 @@ mod tests {
     }
 
     #[test]
-    fn the_emptiest_block_has_a_valid_unit_and_the_lowest_number() {
+    fn the_victim_has_a_valid_unit_and_the_lowest_number() {
         let mut v = validity(64);
         let mut excluded = Bits::new(3);
-        assert_eq!(v.emptiest(&excluded), None);
+        assert_eq!(v.victim(&excluded, Seq(9)), None);
         for ppa in [64, 65, 128, 129] {
             v.set(Ppa(ppa));
         }
-        assert_eq!(v.emptiest(&excluded), Some(Superblock(1)));
+        assert_eq!(v.victim(&excluded, Seq(9)), Some(Superblock(1)));
         assert!(excluded.insert(1));
         assert!(!excluded.insert(1));
-        assert_eq!(v.emptiest(&excluded), Some(Superblock(2)));
+        assert_eq!(v.victim(&excluded, Seq(9)), Some(Superblock(2)));
         excluded.remove(1);
         v.set(Ppa(66));
-        assert_eq!(v.emptiest(&excluded), Some(Superblock(2)));
+        assert_eq!(v.victim(&excluded, Seq(9)), Some(Superblock(2)));
     }
 }

@@ -22,6 +22,7 @@ pub(crate) const INFO: DeviceInfo = DeviceInfo {
     hpb_device_control: false,
     map_page_entries: 1024,
     map_cache_entries: 2048,
+    victims: ufs::Victims::GREEDY,
 };
 
 /// A random event for a booster: its kind, the app, and the subregion. A number beyond the device comes from a lying

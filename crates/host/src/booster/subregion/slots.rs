@@ -329,6 +329,7 @@ mod tests {
             hpb_device_control: false,
             map_page_entries: 1024,
             map_cache_entries: 2048,
+            victims: ufs::Victims::GREEDY,
         };
         let mut subregions = Subregions::new(&info, tracks_loading);
         subregions.set_limit(3 * 4096);
