@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(chosen(VictimPolicy::CostBenefit, 1, &blocks), Some(1));
         assert_eq!(chosen(VictimPolicy::Fifo, 1, &blocks), Some(3));
         assert_eq!(chosen(VictimPolicy::Choices, 5, &blocks), Some(2), "all of them are drawn");
-        for policy in VictimPolicy::ALL {
+        for &policy in VictimPolicy::ALL {
             assert_eq!(chosen(policy, 3, &[]), None);
         }
         assert_eq!(chosen(VictimPolicy::CostBenefit, 1, &[(20, 9_900), (0, 9_999)]), Some(1), "it costs nothing");

@@ -105,13 +105,14 @@ impl ValidCounts {
             return Some(victim);
         }
         let full = core.layout().superblock_units();
-        let victims = core.cfg().gc.victims;
-        if victims.policy != VictimPolicy::Greedy {
+        let gc = &core.cfg().gc;
+        // At the reserve room counts and nothing else: a short last row may take more than another victim gains.
+        if gc.victims.policy != VictimPolicy::Greedy && core.blocks().free() > gc.reserve {
             let candidates = (0..).map(Superblock).zip(&self.counts).filter_map(|(superblock, &valid)| {
                 let fits = valid < full && self.usable(core, superblock) && eligible(superblock);
                 fits.then(|| Candidate { superblock, valid, filled: core.blocks().last_seq(superblock) })
             });
-            let best = victims.choose(candidates, full, core.next_seq());
+            let best = gc.victims.choose(candidates, full, core.next_seq());
             return best.map(|one| Victim::new(one.superblock, false, one.valid));
         }
         // The same as `choose` does, without asking for more than the count.

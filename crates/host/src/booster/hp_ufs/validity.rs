@@ -105,14 +105,18 @@ impl Validity {
         self.bits[start..start + self.words_per_block].into()
     }
 
-    /// The block to collect that the policy chooses among those with a valid unit that are not `excluded`. `now` is the
-    /// number of the next unit.
+    /// The block to collect that the policy chooses among those with a valid unit, but not valid ones alone, that are
+    /// not `excluded`; the emptiest, if there is none. `now` is the number of the next unit.
     pub fn victim(&self, excluded: &Bits, now: Seq) -> Option<Superblock> {
-        let candidates = (0..).map(Superblock).zip(&self.counts).filter_map(|(superblock, &valid)| {
-            let filled = self.filled.get(superblock.index()).copied().unwrap_or(Seq(0));
-            (valid > 0 && !excluded.get(superblock.index())).then_some(Candidate { superblock, valid, filled })
-        });
-        self.victims.choose(candidates, self.blocks.units, now).map(|one| one.superblock)
+        let of = |victims: Victims, most: u32| {
+            let candidates = (0..).map(Superblock).zip(&self.counts).filter_map(|(superblock, &valid)| {
+                let filled = self.filled.get(superblock.index()).copied().unwrap_or(Seq(0));
+                let fits = (1..=most).contains(&valid) && !excluded.get(superblock.index());
+                fits.then_some(Candidate { superblock, valid, filled })
+            });
+            victims.choose(candidates, self.blocks.units, now).map(|one| one.superblock)
+        };
+        of(self.victims, self.blocks.units - 1).or_else(|| of(Victims::GREEDY, self.blocks.units))
     }
 
     /// A unit of the block has been written, the one with this number.
