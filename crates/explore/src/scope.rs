@@ -6,7 +6,7 @@ use ftl::{
 };
 use host::{BoosterKind, HostConfig, RequestOp};
 use nand::{CellTiming, Faults, FreeWork, Geometry, Timing};
-use ufs::Protocol;
+use ufs::{Protocol, Victims};
 use units::{Lpa, Nanos};
 
 use crate::dice::Dice;
@@ -245,6 +245,7 @@ fn device_config(row_units: u32, sabotage: Option<Sabotage>) -> DeviceConfig {
             hurried: 4,
             reserve: 2,
             units_per_step: 2,
+            victims: Victims::GREEDY,
             runs: GcRuns::Alone,
             idle: None,
         },

@@ -17,7 +17,7 @@ const INFO: DeviceInfo = DeviceInfo {
     hpb_device_control: false,
     map_page_entries: 1024,
     map_cache_entries: 2048,
-    victims: ufs::Victims::GREEDY,
+    victims: Victims::GREEDY,
 };
 
 fn command(op: Op) -> Command {

@@ -306,6 +306,7 @@ mod tests {
             hurried,
             reserve,
             units_per_step: 64,
+            victims: ufs::Victims::GREEDY,
             runs: GcRuns::Alone,
             idle: None,
         }

@@ -37,6 +37,7 @@ pub fn small() -> EngineConfig {
             hurried: 4,
             reserve: 2,
             units_per_step: 64,
+            victims: ufs::Victims::GREEDY,
             runs: GcRuns::Alone,
             idle: None,
         },

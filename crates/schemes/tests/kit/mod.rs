@@ -71,6 +71,7 @@ pub fn tiny() -> DeviceConfig {
             hurried: 6,
             reserve: 3,
             units_per_step: 64,
+            victims: ufs::Victims::GREEDY,
             runs: GcRuns::Alone,
             idle: None,
         },

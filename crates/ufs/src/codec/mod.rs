@@ -29,7 +29,7 @@
 //! let info = DeviceInfo {
 //!     capacity_units: 1 << 20, superblocks: 256, superblock_units: 4096, map_page_entries: 1024,
 //!     map_cache_entries: 2048,
-//!     victims: ufs::Victims::GREEDY,
+//!     victims: ufsim_ufs::Victims::GREEDY,
 //!     hpb_group_entries: 4096, hpb_entry_bytes: 8, hpb_region_groups: 1, hpb_max_blocks: 128,
 //!     hpb_device_control: false,
 //! };

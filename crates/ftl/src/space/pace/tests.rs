@@ -8,7 +8,17 @@ use crate::config::GcRuns;
 const UNITS: u32 = 9216;
 
 fn config(pace: GcPace, units_per_step: u32) -> GcConfig {
-    GcConfig { pace, start: 48, relaxed: 32, hurried: 16, reserve: 8, units_per_step, runs: GcRuns::Alone, idle: None }
+    GcConfig {
+        pace,
+        start: 48,
+        relaxed: 32,
+        hurried: 16,
+        reserve: 8,
+        units_per_step,
+        victims: ufs::Victims::GREEDY,
+        runs: GcRuns::Alone,
+        idle: None,
+    }
 }
 
 /// Searches in steps until the credit does not suffice any more. Gives the units searched.
