@@ -227,7 +227,9 @@ def age_device(
     options: Arguments,
     job: Annotated[
         str | None,
-        typer.Argument(metavar="JOB", help="A fio job file, or options such as 'rw=randwrite bs=4k size=52g'."),
+        typer.Argument(
+            metavar="JOB", help="A fio job file, options such as 'rw=randwrite bs=4k size=52g', or '85% full'."
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="File for the state.")] = None,
     show: Annotated[

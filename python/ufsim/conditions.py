@@ -226,7 +226,7 @@ def notes(results: Sequence[Result]) -> list[str]:
     told = []
     fresh = [result for result in results if is_fresh(result)]
     if fresh:
-        told.append(whose(fresh, results) + "the device was fresh: --age JOB makes one in use")
+        told.append(whose(fresh, results) + "the device was fresh: --age used makes one in use")
     idle = [result for result in results if not gc_ran(result)]
     if idle:
         told.append(whose(idle, results) + "GC never ran")

@@ -89,8 +89,10 @@ class Log:
             self._file = parquet.ParquetFile(path)
             self.run = what_was_run(self._file.schema_arrow)
         except (pa.ArrowInvalid, ValueError) as error:
-            told = f"must be a {ENDING} file that `ufsim run --log` has written"
-            raise _core.ConfigError(f"log '{path}': {told}: {error}") from error
+            # What Arrow says of a file is about the format, not about the file.
+            why = "" if isinstance(error, pa.ArrowInvalid) else f": {error}"
+            told = f"must be a {ENDING} file that `ufsim run --log` has written{why}"
+            raise _core.ConfigError(f"log '{path}': {told}") from error
         self._processes: list[str] = []
         parts = [self._heads(group) for group in range(self._file.num_row_groups)]
         columns = zip(*parts, strict=True) if parts else [[np.zeros(0)]] * 4

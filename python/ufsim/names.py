@@ -21,11 +21,16 @@ def did_you_mean(name: str, allowed: Iterable[str]) -> str:
     return "" if found is None else f"; did you mean '{found}'?"
 
 
+# Names that a message lists at most: processes of a log are hundreds.
+MOST_LISTED = 40
+
+
 def check_choice(field_name: str, value: object, allowed: Iterable[str], also: str = "") -> None:
     """Raises `ConfigError` unless `value` is one of `allowed`; `also` names what else there is."""
     allowed = list(allowed)
     if value not in allowed:
-        told = ", ".join(allowed) + also
+        more = f" and {len(allowed) - MOST_LISTED} more" if len(allowed) > MOST_LISTED else ""
+        told = ", ".join(allowed[:MOST_LISTED]) + more + also
         raise _core.ConfigError(f"{field_name} is '{value}'; allowed: {told}{did_you_mean(str(value), allowed)}")
 
 

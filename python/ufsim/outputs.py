@@ -133,7 +133,12 @@ def ready(directory: Path, names: Iterable[str] = ()) -> Path:
 
 
 def ready_file(path: Path, kind: Kind | None = None) -> Path:
-    """The same for a single file; also raises `Unwritten` if what is there is not to be replaced."""
+    """The same for a single file, whose directory has to be there: a name that is not was typed wrong.
+
+    Also raises `Unwritten` if what is there is not to be replaced.
+    """
+    if not path.parent.is_dir():
+        raise Unwritten([told(path, FileNotFoundError(f"there is no directory '{path.parent}'"))])
     ready(path.parent)
     try:
         check(path, kind)

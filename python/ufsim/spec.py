@@ -34,6 +34,8 @@ __all__ = [
 # A trace, job, database or scenario.
 Workload = str | PathLike[str]
 
+# The age of a device that nothing has happened to.
+FRESH = "fresh"
 DEFAULT_SCHEME = "hp-ufs"
 DEFAULT_SCHEMES = ("ufs", "hpb", "hp-ufs", "ideal")
 
@@ -75,6 +77,8 @@ class Spec(Options):
             value = plain(getattr(self, option.name))
             if option.name == "clean":
                 value = [value] if isinstance(value, str) else [str(rule) for rule in value]
+            if option.name == "age" and value == FRESH:
+                value = None
             object.__setattr__(self, option.name, value)
 
     def check(self) -> None:

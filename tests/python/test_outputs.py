@@ -167,7 +167,8 @@ def test_places_are_checked_before_anything_is_simulated(
     failed = ufsim(*arguments)
     assert failed.returncode == Exit.NOT_WRITTEN
     assert failed.stdout == ""
-    assert failed.stderr.startswith(f"ufsim: error: {out}: not written: ") and failed.stderr.count("\n") == 1
+    named = f"{out}/x.state" if command == "age" else out
+    assert failed.stderr.startswith(f"ufsim: error: {named}: not written: ") and failed.stderr.count("\n") == 1
 
 
 def test_what_is_not_to_be_replaced_is_told_before_anything_is_simulated(
@@ -220,6 +221,14 @@ def test_a_really_full_disk_is_told_line_by_line(ufsim: Command, job: Path, tmp_
         assert failed.returncode == Exit.NOT_WRITTEN, "found before the run: no room for the probe"
         assert failed.stderr == f"ufsim: error: {disk}: not written: No space left on device\n"
         assert failed.stdout == ""
+
+
+def test_a_file_for_a_directory_that_is_not_there_is_refused(ufsim: Command, job: Path, tmp_path: Path) -> None:
+    log = tmp_path / "new" / "log.parquet"
+    ended = ufsim("run", job, "--profile", "tiny", "--log", log)
+    assert ended.returncode == Exit.NOT_WRITTEN
+    assert ended.stderr == f"ufsim: error: {log}: not written: there is no directory '{log.parent}'\n"
+    assert not log.parent.exists()
 
 
 @pytest.mark.slow

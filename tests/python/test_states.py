@@ -88,6 +88,20 @@ def test_schemes_with_the_same_layout_share_a_state(job: Path, tmp_path: Path) -
     assert described(anew.results)["ageing"].endswith(" io_size=200m, with nand.tlc_program_us=550")
 
 
+def test_an_age_in_words_is_relative_to_the_device(job: Path) -> None:
+    options = {"profile": "tiny", "cache": False, "seeds": 1}
+    aged = {words: lab.run(job, "ufs", age=words, **options) for words in ("fresh", "used", "full", "50% full")}
+    assert aged["fresh"].age is None and aged["fresh"].digest == lab.run(job, "ufs", **options).digest
+    # The tiny profile has 128 MiB.
+    assert "size=111104k\n" in aged["used"].age and "io_size=44440k\n" in aged["used"].age
+    assert "size=65536k\n" in aged["50% full"].age
+    assert len({result.digest for result in aged.values()}) == 4
+    with pytest.raises(lab.ConfigError, match='age = "101% full": must be more than 0% and at most 100% full'):
+        lab.run(job, "ufs", age="101% full", **options)
+    with pytest.raises(lab.ConfigError, match="or words: fresh, used, full, or such as"):
+        lab.run(job, "ufs", age="old", **options)
+
+
 def test_the_cache_stays_below_its_limit(job: Path, tmp_path: Path) -> None:
     cache = StateCache(tmp_path / "cache")
     lab.run(job, "ufs", cache=cache, profile="tiny", age=AGE, seeds=1)
@@ -120,7 +134,7 @@ def test_the_command_line_ages_shows_and_begins_with_a_state(ufsim: Command, job
             ["age", AGE, "--profile", "tiny", "--set", "nand.tlc_read_us=9", "--out", "FOLDER/s.state"],
             "set: nand.tlc_read_us = 9: has no effect on ageing",
         ),
-        (["age", "rw=read size=1m", "--profile", "tiny", "--out", "FOLDER/job.fio/y.state"], "job.fio: not written"),
+        (["age", "rw=read size=1m", "--profile", "tiny", "--out", "FOLDER/job.fio/y.state"], "there is no directory"),
         (["age", "rw=sideways", "--profile", "tiny", "--out", "FOLDER/s.state"], "sideways"),
         (["age", "--show", "nowhere"], "nowhere"),
         (["run", "FOLDER/job.fio", "--profile", "tiny", "--from", "nowhere"], "aged state 'nowhere': no such file"),

@@ -10,6 +10,7 @@ use workload::report::Report;
 use workload::report::phone::LoggedRead;
 use workload::{Fault, Footprint, Source};
 
+use crate::age_words;
 use crate::aged::{Aged, Header};
 use crate::ageing::{aged_with, ageing};
 use crate::assemble::{assemble, misfit};
@@ -397,19 +398,25 @@ struct AgeingJob {
 }
 
 impl AgeingJob {
-    /// That of a file, or one job of the options given.
+    /// That of a file, one job of the options given, or what words say of the device.
     fn of(spec: &Spec) -> Result<AgeingJob, LabError> {
         let Some(age) = &spec.age else {
             return Err(LabError::Config("age: no job was given that ages the device".into()));
         };
         let found = JobText::of(age, "age").map_err(|error| wrong_age(&error))?;
-        let Some(found) = found else {
-            let told = "must be a fio job file, or options such as rw=randwrite size=4g";
-            return Err(LabError::Config(format!("age = \"{age}\": {told}")));
+        let Some(found) = found.map_or_else(|| AgeingJob::said(spec, age), |found| Ok(Some(found)))? else {
+            let told = "must be a fio job file, options such as rw=randwrite size=4g, or words";
+            return Err(LabError::Config(format!("age = \"{age}\": {told}: {}", age_words::ALLOWED)));
         };
         let job = found.parse().map_err(|error| wrong_age(&error))?;
         let text = job.whole().map_or(found.text, str::to_owned);
         Ok(AgeingJob { job, text })
+    }
+
+    fn said(spec: &Spec, age: &str) -> Result<Option<JobText>, LabError> {
+        let said = age_words::job_of(age, spec.resolve()?.profile.capacity_units());
+        let text = said.transpose().map_err(LabError::Config)?;
+        Ok(text.map(|text| JobText { name: "age".into(), text }))
     }
 }
 

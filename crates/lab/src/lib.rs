@@ -19,6 +19,7 @@
 //! wall-clock fields. Wrong input gives [`LabError::Config`], a file of an aged state that is of no use
 //! [`LabError::State`]; a contradiction inside the simulator, [`LabError::Bug`].
 
+mod age_words;
 pub mod aged;
 mod ageing;
 mod assemble;

@@ -227,6 +227,13 @@ def every_axis(grid: Grid) -> Iterator[Axis]:
         yield from rows
 
 
+def allowed(kind: Any) -> str:
+    """What a value of a type is in a grid, in words."""
+    words = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+    choices = get_args(kind)
+    return words.get(kind) or (f"one of {', '.join(map(str, choices))}" if choices else "a table or a list")
+
+
 def check_types(grid: Grid) -> None:
     """Raises `ConfigError` for a value that an option can not have."""
     given = [(name, value) for name, value in grid.fixed.items()]
@@ -244,4 +251,4 @@ def check_types(grid: Grid) -> None:
         if name == "clean":
             fits = isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
         if not fits or (isinstance(value, bool) and bool not in kinds):
-            wrong(grid.source, f"{name} is {value!r}", "what docs/run.md says of this option")
+            wrong(grid.source, f"{name} is {value!r}", f"{' or '.join(allowed(kind) for kind in kinds)}")
