@@ -6,8 +6,7 @@
 use units::{UNIT_BYTES, UNIT_KIB};
 
 /// What words stand for others. "full" is about as much as `jobs/used-phone.fio` writes to a Pixel 4.
-const SHORT: [(&str, &str); 2] =
-    [("used", "85% full, 40% overwritten"), ("full", "97% full, 70% overwritten")];
+const SHORT: [(&str, &str); 2] = [("used", "85% full, 40% overwritten"), ("full", "97% full, 70% overwritten")];
 /// What is said of words that are none.
 pub(crate) const ALLOWED: &str = "fresh, used, full, or such as '85% full, 40% overwritten'";
 /// Files are written in pieces of this.
