@@ -38,6 +38,8 @@ NUMBERS_AND_INTERVALS = ((8, "mean"), (158, "p99"))
 # The device on which a trace was recorded: no scheme's colour.
 RECORDED_STYLE = SchemeStyle("#b2182b", "", "o", "-")
 PANEL_INCHES = 6.6
+# More of it where numbers have intervals.
+INTERVAL_INCHES = 1.6
 HEADING_WIDTH = 165
 MOST_LATENCY_PANELS = 4
 REQUESTS = ("read", "write", "flush", "trim")
@@ -51,7 +53,10 @@ def comparison_figure(comparison: Comparison, panel: str | None = None) -> Figur
     rows = (len(panels) + 1) // 2
     lines = len(comparison.columns)
     height = 1.35 + (0.3 if lines <= 8 else 0.24) * max(3, lines)
-    figure = Figure(figsize=(2 * PANEL_INCHES, 0.8 + rows * height), dpi=120, layout="constrained")
+    # The heading takes as much of a picture of one panel as of several.
+    margin = 0.8 if rows > 1 else 2.2
+    width = PANEL_INCHES + (INTERVAL_INCHES if comparison.results[0].repeats else 0)
+    figure = Figure(figsize=(2 * width, margin + rows * height), dpi=120, layout="constrained")
     figure.get_layout_engine().set(h_pad=0.08, w_pad=0.1, hspace=0.04, wspace=0.04)  # type: ignore[union-attr,call-arg]
     grid = figure.add_gridspec(rows, 2)
     for place, draw in enumerate(panels):
