@@ -256,15 +256,15 @@ class Comparison(ResultSet):
     def table(self) -> "pd.DataFrame":
         """One row for each scheme, by which it is indexed.
 
-        Columns: `seeds` (how many runs there are, whose means the other columns are), `submitted`, `completed`,
-        `failed` (requests); `sim_seconds`, `wall_seconds` (s); `iops` (1/s), `throughput_mib_per_s`, `gain_percent`
-        over the first scheme, `latency_gain_percent` (how much shorter the mean latency of all requests is);
-        `read_mean_ns`, `read_p50_ns`, `read_p99_ns`, `read_p999_ns`, `read_max_ns`, the same for `write_` (ns; missing
-        where no request of the kind was made); `waf_total`, `waf_data`, `waf_map`, `waf_gc`; `mapping_share` of the
-        dies' busy time (0 to 1); half of their 95% intervals, `iops_ci95` and so on (missing with one seed);
-        `host_dram_bytes`, `sram_bytes`; and what was run: `scheduler`, `booster`, `mapping`, `replay`, `depth`,
-        `precondition`, `age`, `aged_with` (what differed meanwhile), `digest`, `workload`, `profile`, `settings`,
-        `seed`, `version`.
+        Columns: `seeds` (how many runs there are: columns with an interval are their means, others those of the first
+        one), `submitted`, `completed`, `failed` (requests); `sim_seconds`, `wall_seconds` (s); `iops` (1/s),
+        `throughput_mib_per_s`, `gain_percent` over the first scheme, `latency_gain_percent` (how much shorter the mean
+        latency of all requests is); `read_mean_ns`, `read_p50_ns`, `read_p99_ns`, `read_p999_ns`, `read_max_ns`, the
+        same for `write_` (ns; missing where no request of the kind was made); `waf_total`, `waf_data`, `waf_map`,
+        `waf_gc`; `mapping_share` of the dies' busy time (0 to 1); half of their 95% intervals, `iops_ci95` and so on
+        (missing with one seed); `host_dram_bytes`, `sram_bytes`; and what was run: `scheduler`, `booster`, `mapping`,
+        `replay`, `depth`, `precondition`, `age`, `aged_with` (what differed meanwhile), `digest`, `workload`,
+        `profile`, `settings`, `seed`, `version`.
         """
         first = self.results[0]
         return self._frame("table", lambda result: [frames.table_means(result, first)]).set_index("scheme")

@@ -108,8 +108,7 @@ def run(
     """
     specs = specs_of("run", workload, scheme, options)
     observed = Observed(log, timeline, timeline_window, series, step)
-    jobs = 1 if seeds == 1 else jobs_of(None)
-    results = run_seeds(specs, seeds, jobs, progress, states_of(cache), observed)
+    results = run_seeds(specs, seeds, jobs_of(None), progress, states_of(cache), observed)
     return results[0] if isinstance(workload, str | PathLike) else suite_of(specs, results)
 
 

@@ -11,7 +11,7 @@ from ufsim.devices import describe_profile
 
 ROOT = Path(__file__).parents[2]
 PHONES = sorted(path.stem for path in (ROOT / "profiles/fits").glob("*.toml"))
-# A fit has seen one seed, whose luck it takes for the phone's: losses of other seeds lie up to 15% apart. A fit that no
+# A fit has seen one seed, whose luck it takes for the phone's: losses of other seeds lie up to 17% apart. A fit that no
 # longer holds is much worse.
 DRIFT = 1.2
 
