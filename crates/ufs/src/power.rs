@@ -420,7 +420,9 @@ impl Power {
         }
         let mut account = self.closed;
         if self.under_way == 0 {
-            self.add_idle(&mut account, now, work);
+            if self.has_idled(now) {
+                self.add_idle(&mut account, now, work);
+            }
         } else if now >= self.up_at {
             account.add(PowerState::Busy, now.since(self.up_at));
         } else {
@@ -436,6 +438,11 @@ impl Power {
     /// Whether something else has used the link, or is waking it.
     fn is_behind(&self, now: SimTime) -> bool {
         self.under_way == 0 && (self.other_use.is_some_and(|at| at <= now) || self.idle_since > now)
+    }
+
+    /// Whether an idle time has begun that counts as a stay: one between two commands needs a length.
+    fn has_idled(&self, now: SimTime) -> bool {
+        now > self.idle_since || self.closed.stays[PowerState::Busy as usize] == 0
     }
 
     /// Adds the idle time until `now`, and gives the state at its end with the end of that.
@@ -460,8 +467,7 @@ impl Power {
     /// The first command after idle time.
     fn begin(&mut self, now: SimTime, waker: Waker, work: impl Fn() -> DeviceWork) {
         self.up_at = now;
-        if now == self.idle_since && self.closed.stays[PowerState::Busy as usize] > 0 {
-            // It was not idle for any time.
+        if !self.has_idled(now) {
             return;
         }
         let work = work();

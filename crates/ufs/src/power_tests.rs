@@ -122,7 +122,7 @@ fn wakes_stays_and_times_of_a_trace_are_counted_exactly() {
     let entering = 5 + 5 + (5 + 50) + 5 + 5;
     let hibern8 = (500 - 105) + (1000 - 105) + (1000 - 105);
     assert_eq!(times(&account), [60, 550, entering, hibern8, 500 + 9000, 20_000 - 10_050, 7 + 37 + 237 + 7 + 7]);
-    assert_eq!(account.stays, [6, 7, 6, 5, 2, 1, 5]);
+    assert_eq!(account.stays, [6, 6, 6, 5, 2, 1, 5]);
     assert_eq!(account.ns.iter().sum::<u64>(), now);
 }
 
@@ -172,6 +172,16 @@ fn a_power_cut_ends_what_was_and_begins_with_the_link_up() {
         assert_eq!(account.ns.iter().sum::<u64>(), cut_at + 40, "cut at {cut_at}");
         assert_eq!(power.send(SimTime(cut_at + 40), Waker::Request(0), || QUIET), SimTime(cut_at + 40));
     }
+}
+
+#[test]
+fn a_command_at_the_moment_of_the_last_answer_ends_no_idle_time() {
+    let mut power = Power::new(LADDER, SimTime(0));
+    power.send(SimTime(0), Waker::Request(0), || QUIET);
+    power.answered(SimTime(0));
+    let between = power.account(SimTime(0), QUIET);
+    power.send(SimTime(0), Waker::Request(1), || QUIET);
+    assert_eq!(power.account(SimTime(0), QUIET), between);
 }
 
 proptest! {
