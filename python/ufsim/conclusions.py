@@ -33,7 +33,7 @@ def conclusion(comparison: Comparison) -> str | None:
     winners = [result for result, gain in found if gain.differs and gain.mean > 0]
     against = [f"{result.scheme}: {', '.join(words)}" for result in winners if (words := losses(base, result))]
     if against:
-        told.append(f"Against {'; '.join(against)}.")
+        told.append(f"What speaks against {'; '.join(against)}.")
     return " ".join(told)
 
 

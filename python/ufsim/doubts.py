@@ -5,6 +5,7 @@
 - recorded times of a device that was much faster or slower than this one
 - a queue that grows as long as the run goes on
 - one seed of a run that draws at random
+- an aged device on which the workload's data were written anew, in order
 - tails that are shorter than those of `ideal`
 """
 
@@ -34,7 +35,7 @@ KINDS = ("read", "write")
 
 def doubts(results: Sequence[Result]) -> list[str]:
     """The doubts about these results, without full stops."""
-    found = (at_reserve, few_events, few_requests, other_device, endless_queue, one_seed, beaten_bound)
+    found = (at_reserve, few_events, few_requests, other_device, endless_queue, one_seed, laid_out_anew, beaten_bound)
     return [text for doubt in found if (text := doubt(results)) is not None]
 
 
@@ -128,6 +129,18 @@ def one_seed(results: Sequence[Result]) -> str | None:
         return None
     drawn = list(dict.fromkeys(part for result in results for part in result.data.get("drawn", [])))
     return f"one seed ({', '.join(drawn)} drawn at random): --seeds 5 says how far chance goes" if drawn else None
+
+
+def laid_out_anew(results: Sequence[Result]) -> str | None:
+    """What the workload reads lies together again, whatever ageing has done to it."""
+    first = results[0]
+    writes = first.data.get("unmeasured")
+    if not first.data.get("age") or not writes:
+        return None
+    return (
+        f"{count(writes)} writes laid the workload's data out in order after ageing: "
+        "--precondition none leaves the device as it was aged"
+    )
 
 
 def beaten_bound(results: Sequence[Result]) -> str | None:

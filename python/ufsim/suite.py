@@ -40,7 +40,7 @@ class Measure:
 
 def latency_measure(kind: str, statistic: str) -> Measure:
     """A latency of one kind of request."""
-    label = f"{kind} {statistic}"
+    label = f"{kind} {statistic.replace('p999', 'p99.9')}"
     return Measure(f"{kind}_{statistic}_ns", label, True, lambda result: latency_value(result, kind, statistic))
 
 

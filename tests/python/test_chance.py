@@ -81,7 +81,7 @@ def test_what_speaks_against_a_winner_is_said(comparison: Comparison) -> None:
     assert told == "Throughput against ufs: mine 20.0 % less, hp-ufs 50.0 % more."
     comparison.results[2].data["latency_ns"]["read"]["p99"] *= 10
     told = conclusions.conclusion(comparison)
-    assert told is not None and "Against hp-ufs: read p99 566.7 % longer." in told
+    assert told is not None and "What speaks against hp-ufs: read p99 566.7 % longer." in told
     assert conclusions.conclusion(replace(comparison, results=comparison.results[:1])) is None
 
 
@@ -188,3 +188,15 @@ def test_recorded_times_of_another_device_are_seen() -> None:
     assert told is not None and told.startswith("the recorded times are of another device (read p50 297 µs there, ")
     assert doubts.other_device(ufsim.compare(sample, ["ufs"], profile="pixel4", seeds=1).results) is None
     assert doubts.other_device(ufsim.compare(sample, ["ufs"], replay="closed").results) is None
+
+
+def test_data_laid_out_anew_on_an_aged_device_are_told(tmp_path: Path) -> None:
+    job = tmp_path / "reads.fio"
+    job.write_text("[reads]\nrw=randread\nbs=4k\nsize=16m\n")
+    aged = ufsim.run(job, scheme="ufs", profile="tiny", seeds=1, age="used")
+    assert doubts.laid_out_anew([aged]) == (
+        "32 writes laid the workload's data out in order after ageing: "
+        "--precondition none leaves the device as it was aged"
+    )
+    assert doubts.laid_out_anew([ufsim.run(job, scheme="ufs", profile="tiny", seeds=1)]) is None
+    assert doubts.laid_out_anew([ufsim.run(job, profile="tiny", seeds=1, age="used", precondition="none")]) is None

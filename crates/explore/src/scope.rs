@@ -186,6 +186,7 @@ pub fn beyond(sabotage: Sabotage) -> Option<&'static str> {
         Sabotage::StaleSegment | Sabotage::MisplacedSegment | Sabotage::SwappedParts | Sabotage::WrongCount => {
             Some("the device has one map unit, and this takes several")
         }
+        Sabotage::StaleRun => Some("an entry of the first level names no place of data here"),
         Sabotage::StaleBitmap => Some("a bitmap of the segments in a superblock says the same as long as there is one"),
         Sabotage::TornSnapshot => Some("a snapshot of the directory has one flash unit, of which nothing is left"),
         Sabotage::StaleJournal => Some("a page of the journal is used again only after trims and a map flush"),

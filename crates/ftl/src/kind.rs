@@ -109,7 +109,7 @@ impl Debug for MappingKind {
 impl Sabotage {
     /// True if the promise means something for this scheme, so that tests must notice it when the scheme breaks it.
     pub fn concerns(self, kind: MappingKind) -> bool {
-        let Nature { host, table, numbered, shares_units, long_units, translation_pages, bitmaps, .. } =
+        let Nature { host, table, numbered, shares_units, long_units, translation_pages, bitmaps, runs, .. } =
             kind.installed.nature();
         let on_flash = table != Table::Dram;
         match self.scope() {
@@ -123,6 +123,7 @@ impl Sabotage {
             Concerns::LongPages => long_units,
             Concerns::HostSegments => host == HostRole::KeepsMapping,
             Concerns::Bitmaps => bitmaps,
+            Concerns::Runs => runs,
         }
     }
 }
@@ -137,6 +138,7 @@ struct Nature {
     long_units: bool,
     translation_pages: bool,
     bitmaps: bool,
+    runs: bool,
     variants: &'static [&'static [&'static str]],
 }
 
@@ -199,6 +201,7 @@ impl<M: Mapping> Installable for Type<M> {
             long_units: shape.bytes > UNIT_BYTES as u32,
             translation_pages: M::TRANSLATION_PAGES,
             bitmaps: M::BITMAPS,
+            runs: M::RUNS,
             variants: M::VARIANTS,
         }
     }

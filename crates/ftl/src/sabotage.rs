@@ -26,10 +26,12 @@ pub(crate) enum Concerns {
     HostSegments,
     /// Those with segment bitmaps.
     Bitmaps,
+    /// Those whose first level may name the place of data.
+    Runs,
 }
 
 use Concerns::{
-    Bitmaps, ChangedInFlushes, Counted, Every, HostSegments, LongPages, Numbered, Parts, TableOnFlash, TranslationPages,
+    Bitmaps, ChangedInFlushes, Counted, Every, HostSegments, LongPages, Numbered, Parts, Runs, TableOnFlash, TranslationPages,
 };
 
 units::kinds! {
@@ -81,6 +83,8 @@ units::kinds! {
         MisplacedJournal = "misplaced-journal", Every;
         /// The segment bitmap of a superblock is never brought up to date.
         StaleBitmap = "stale-bitmap", Bitmaps;
+        /// The first level never learns that the data of a map unit lie together no more.
+        StaleRun = "stale-run", Runs;
         /// Recovery does not count the valid pages in one map unit in four.
         WrongCount = "wrong-count", Counted;
     }

@@ -71,6 +71,8 @@ presets! {
         "ufs with the fastest map flush found in the same SRAM: overlapping, by address, in parts of segments";
     "hpb-tuned" = Noop + Hpb + SegmentLog with TUNED:
         "hpb with the same map flush";
+    "ufs-compressed" = Noop + None + SegmentLog with COMPRESSED:
+        "ufs with a compressed table: where the data of a segment lie together, its first level names their place";
     "hpb-linux" = Noop + HpbLinux + SegmentLog:
         "HPB 2.0 as the Linux 6.1 driver does it, with its parameters and counters";
     "foam" = Noop + Foam + SegmentLog:
@@ -111,6 +113,9 @@ const TUNED: &[Brought] = &[
     of_segment_log("segment_kib", Given::Count(2)),
     of_segment_log("flush_buffers", Given::Count(128)),
 ];
+
+/// What `ufs-compressed` brings with it.
+const COMPRESSED: &[Brought] = &[of_segment_log("first_level", Given::Word("runs"))];
 
 /// A value that the paper of a booster gives to a parameter of the mapping scheme below it, which other boosters share.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@
 //! each address up in what the scheme has in SRAM, or else in its map unit, which it reads once for all of its
 //! addresses in the portion. Pages found valid are read once more to be copied.
 
-use units::{Lpa, Ppa};
+use units::{Lpa, MapUnit, Ppa};
 
 use ftl::seat::{Core, Loaded, MapUnits, Owner, Search, Victim};
 
@@ -22,8 +22,13 @@ pub(super) trait LooksUp {
 }
 
 /// Reads the map units of the next addresses of a plan that are not in SRAM. Units that share a flash unit and follow
-/// each other take one read. True if it has submitted a flash read.
-pub(super) fn read_map_units(core: &mut Core, victim: &mut Victim) -> bool {
+/// each other take one read. `made` gives those that the scheme can make without a read, in no buffer. True if it has
+/// submitted a flash read.
+pub(super) fn read_map_units(
+    core: &mut Core,
+    victim: &mut Victim,
+    mut made: impl FnMut(&Core, MapUnit) -> Option<Loaded>,
+) -> bool {
     let units = core.units();
     let mut read = 0;
     victim.loaded = victim.cursor;
@@ -33,7 +38,7 @@ pub(super) fn read_map_units(core: &mut Core, victim: &mut Victim) -> bool {
         let unit = units.of(lpa);
         if let Some(loaded) = core.searched_in_cache(unit) {
             victim.round.add_loaded(loaded);
-        } else if let Some(loaded) = core.unwritten(unit) {
+        } else if let Some(loaded) = made(core, unit).or_else(|| core.unwritten(unit)) {
             victim.round.add_loaded(loaded);
         } else {
             let more = units.buffers(read + 1) as u16 - victim.held;

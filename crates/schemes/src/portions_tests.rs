@@ -37,7 +37,7 @@ impl LooksUp for Known {
     }
 
     fn read_plan(&self, core: &mut Core, victim: &mut Victim) -> bool {
-        read_map_units(core, victim)
+        read_map_units(core, victim, |_, _| None)
     }
 }
 
@@ -58,7 +58,7 @@ fn every_segment_on_flash_takes_a_buffer_while_it_is_searched() {
     // The last one was never written, so nothing is read for it.
     let mut victim = victim(&[5, 900, 1030, 2050, 2060, 3100]);
     let before = core.buffers_available(Owner::Map);
-    assert!(read_map_units(&mut core, &mut victim));
+    assert!(read_map_units(&mut core, &mut victim, |_, _| None));
     assert_eq!((victim.held, victim.loaded), (3, 6));
     assert_eq!(core.buffers_available(Owner::Map), before - 3);
     assert_eq!(core.stats_in_test().search_segment_reads, 3);
@@ -70,7 +70,7 @@ fn a_search_reads_as_many_segments_as_there_are_buffers() {
     let mut victim = victim(&[5, 900, 1030, 2050, 2060, 3100]);
     let all = core.buffers_available(Owner::Map);
     assert!(core.take_buffers(Owner::Gc, all - 2));
-    assert!(read_map_units(&mut core, &mut victim));
+    assert!(read_map_units(&mut core, &mut victim, |_, _| None));
     assert_eq!((victim.held, victim.loaded, core.buffers_available(Owner::Map)), (2, 3, 0));
 }
 

@@ -24,6 +24,8 @@
 //! Sec. 3.2). A *map unit*, below, is such a part, or a whole segment with `segment_kib` = 4. The segment bitmap of a
 //! superblock has a bit for each map unit and takes as many metadata pages as that needs (`MapUnits::bitmap_parts`).
 //!
+//! With `first_level = "runs"` a map unit whose data lie together needs no read (`runs`).
+//!
 //! SRAM caches whole segments, or single entries with `cached = "entries"` (`entry_cache`), as HPBvalve's device does.
 //! The cache equals flash at any time, because a map flush changes both. So the simulator keeps only the addresses of
 //! what is cached. With single entries, map flushes and READ BUFFER find no segment in SRAM and read each one.
@@ -33,6 +35,7 @@
 
 mod overlapped;
 mod pipeline;
+mod runs;
 mod updates;
 
 use std::ops::Range;
@@ -40,9 +43,10 @@ use std::ops::Range;
 use nand::Priority;
 use params::ParamError;
 use ufs::LpaRun;
-use units::{Lpa, MapUnit, Nanos, NoCounters, Ppa, SEGMENT_ENTRIES, Seq, Superblock, UNIT_BYTES};
+use units::{Lpa, MapUnit, Nanos, Ppa, SEGMENT_ENTRIES, Seq, Superblock, UNIT_BYTES};
 
 use pipeline::{Mode, Pipeline};
+use runs::{FirstLevel, Runs};
 use updates::{Order, Updates};
 
 use super::portions::{read_map_units, take_valid};
@@ -93,6 +97,11 @@ params::params! {
         segment_kib: one_of(1 2 4) = 4,
             "HP-UFS Sec. II-A: an L2P segment has 4 KB; smaller parts are an option of this project, after MSFTL Sec. \
             3.1", fixed;
+        /// What the first level of the table, in SRAM, says of a segment or a part of one: its "places" on flash only,
+        /// or also that of its data if these lie together ("runs"). Then no read of it is needed, as for a huge page.
+        first_level: choice(FirstLevel) = Places,
+            "HP-UFS authors' prototype: places of segments; \"runs\" are the compressed mapping of conventional UFS in \
+            \"Unleashing Zoned UFS\", FAST 2026, Sec. 2";
         /// Contents of the segment cache (sram.segment_cache_kib).
         cached: choice(Cached) = Segments, "HP-UFS authors' prototype: L2P segments";
         /// A map flush starts above this many log entries.
@@ -178,11 +187,24 @@ enum Phase {
     Bitmaps,
 }
 
+units::counters! {
+    /// What `segment-log` counts.
+    SegmentLogCounters
+    /// Lookups that the first level answered, because the data of the map unit lie together (`first_level=runs`).
+    run_hits,
+    /// Map units that map flushes and valid page searches did not read for the same reason.
+    run_reads_saved,
+    /// Map units whose data lie together now.
+    run_map_units: gauge,
+}
+
 /// State of the scheme.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 pub struct SegmentLog {
     unflushed: Unflushed,
+    runs: Option<Runs>,
+    counters: SegmentLogCounters,
     /// Takes the place of the segment cache if single entries are cached.
     entries: Option<EntryCache>,
     /// A map flush starts above this many log entries.
@@ -232,6 +254,13 @@ impl SegmentLog {
         }
     }
 
+    /// A map unit that needs no read, because its data lie together.
+    fn made_of_run(&mut self, core: &Core, unit: MapUnit) -> Option<Loaded> {
+        let made = self.runs.as_ref()?.made(core, unit);
+        self.counters.run_reads_saved += u64::from(made.is_some());
+        made
+    }
+
     /// Collects the changes up to `cut` that hold, sorted by map unit.
     fn sort_log(&mut self, core: &Core, cut: Seq) {
         let (concerned, mut last) = (&mut self.concerned, None);
@@ -253,11 +282,10 @@ impl SegmentLog {
         self.round_end = self.done;
         let units = core.units();
         let limit = units.fitting(core.cfg().sram.segment_cache.into()) as usize;
-        let updates = &self.updates.sorted;
-        while self.round_end < updates.len() && self.round.len() < limit {
-            let unit = units.of(updates[self.round_end].lpa);
+        while self.round_end < self.updates.sorted.len() && self.round.len() < limit {
+            let unit = units.of(self.updates.sorted[self.round_end].lpa);
             // The flush takes over the buffer of a cached map unit.
-            let cached = core.take_segment(unit);
+            let cached = core.take_segment(unit).or_else(|| self.made_of_run(core, unit));
             let more = units.buffers(self.round.len() as u32 + 1) as u16 - self.held;
             if !core.take_buffers(Owner::Map, more) {
                 break;
@@ -267,6 +295,7 @@ impl SegmentLog {
                 Some(loaded) => self.round.add_loaded(loaded),
                 None => _ = self.round.add(core.meta().directory(), unit),
             }
+            let updates = &self.updates.sorted;
             while let Some(update) = updates.get(self.round_end).filter(|update| units.of(update.lpa) == unit) {
                 core.prefetch_entry(update.lpa);
                 self.round_end += 1;
@@ -312,6 +341,9 @@ impl SegmentLog {
     fn round_written(&mut self, core: &mut Core) {
         let programmed = core.take_programmed();
         self.round_content(core, &programmed);
+        if let Some(runs) = &mut self.runs {
+            runs.round_programmed(core, &programmed, &self.updates.sorted[self.done..self.round_end]);
+        }
         rounds::release(core, &self.round, &mut self.held);
         self.done = self.round_end;
     }
@@ -344,7 +376,7 @@ impl SegmentLog {
 impl Declared for SegmentLog {
     const NAME: &'static str = "segment-log";
     type Params = SegmentLogParams;
-    type Counters = NoCounters;
+    type Counters = SegmentLogCounters;
 
     fn check(cfg: &EngineConfig, own: &Self::Params, table: &str) -> Result<(), ParamError> {
         let must = |holds: bool, key: &str, value: u32, allowed: String| match holds {
@@ -372,8 +404,9 @@ impl Declared for SegmentLog {
         own.hpb()
     }
 
-    fn counters(&self, _core: &Core) -> NoCounters {
-        NoCounters::default()
+    fn counters(&self, _core: &Core) -> SegmentLogCounters {
+        let run_map_units = self.runs.as_ref().map_or(0, Runs::count);
+        SegmentLogCounters { run_map_units, ..self.counters }
     }
 }
 
@@ -381,12 +414,14 @@ impl Scheme for SegmentLog {
     const HOST: HostRole = HostRole::KeepsEntries;
     const SHARES_UNITS: bool = true;
     const BITMAPS: bool = true;
+    const RUNS: bool = true;
     const VARIANTS: &'static [&'static [&'static str]] = &[
         &["segment_kib=2"],
         &["segment_kib=1"],
         &["flush_mode=background"],
         &["flush_mode=background", "segment_kib=2", "flush_order=address", "flush_buffers=3"],
         &["flush_mode=pipelined", "segment_kib=1", "flush_buffers=5"],
+        &["first_level=runs", "segment_kib=1", "flush_mode=background"],
     ];
 
     fn map_shape(own: &SegmentLogParams) -> MapShape {
@@ -402,6 +437,8 @@ impl Scheme for SegmentLog {
         let entries = || EntryCache::new(u64::from(sram.segment_cache) * UNIT_BYTES);
         SegmentLog {
             unflushed: Unflushed::new(core),
+            runs: (own.first_level == FirstLevel::Runs).then(|| Runs::new(core.units())),
+            counters: SegmentLogCounters::default(),
             entries: sram.entries.then(entries),
             flush_above: own.flush_above_entries as usize,
             mode: own.flush_mode,
@@ -422,12 +459,14 @@ impl Scheme for SegmentLog {
     fn memory(&self, core: &Core) -> MapMemory {
         let entry = LOG_ENTRY_BYTES + if self.updates.is_by_address() { SORT_BYTES } else { 0 };
         let log = u64::from(core.cfg().log.entries) * entry;
-        MapMemory { sram: log + core.meta().table_bytes() + self.unflushed.valid.table_bytes(), ..MapMemory::default() }
+        let runs = self.runs.as_ref().map_or(0, Runs::table_bytes);
+        let sram = log + core.meta().table_bytes() + runs + self.unflushed.valid.table_bytes();
+        MapMemory { sram, ..MapMemory::default() }
     }
 }
 
 impl Translate for SegmentLog {
-    /// Order of lookup: log buffer, segments in SRAM, the host's entry, flash (facts, "Read path").
+    /// Order of lookup: log buffer, first level, segments in SRAM, the host's entry, flash (facts, "Read path").
     #[inline]
     fn resolve(&mut self, core: &mut Core, lpa: Lpa, host: HostSays) -> Resolved {
         let unit = core.units().of(lpa);
@@ -436,6 +475,10 @@ impl Translate for SegmentLog {
             // log is flushed as a whole, so flash has nothing newer.
             core.count_log_hit();
             return Resolved::own(logged.ppa);
+        }
+        if let Some(run) = self.runs.as_ref().and_then(|runs| runs.place(core.units(), lpa)) {
+            self.counters.run_hits += 1;
+            return Resolved::own(Some(run));
         }
         let hit = match &mut self.entries {
             Some(entries) => core.cached_entry(entries, lpa),
@@ -461,11 +504,16 @@ impl Translate for SegmentLog {
         self.current(core, lpa, loaded)
     }
 
+    /// Groups for an HPB host, too, are made of runs without a read.
+    fn tells(&self, unit: MapUnit) -> bool {
+        self.runs.as_ref().is_some_and(|runs| runs.tells(unit))
+    }
+
     /// True for an address whose entry or segment is in SRAM, in the log, or in a segment that was never written.
     fn cached(&self, core: &Core, lpa: Lpa) -> bool {
         let unit = core.units().of(lpa);
         let entry = self.entries.as_ref().is_some_and(|entries| entries.holds(lpa));
-        entry || core.holds_segment(unit) || core.log().get(lpa).is_some() || Self::on_flash(core, unit).is_none()
+        entry || self.tells(unit) || core.holds_segment(unit) || core.log().get(lpa).is_some() || Self::on_flash(core, unit).is_none()
     }
 
     fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
@@ -594,7 +642,11 @@ impl Flush for SegmentLog {
     /// The segment cache keeps the map unit where it has room, as it does after a round.
     fn unit_programmed(&mut self, core: &mut Core, programmed: &Programmed) {
         let done = self.pipeline.programmed(core, MapUnit(programmed.piece().0));
+        let changed = self.updates.sorted[done.updates.start].lpa;
         self.unit_content(core, programmed, done.updates);
+        if let Some(runs) = &mut self.runs {
+            runs.programmed(core, programmed, changed);
+        }
         core.keep_programmed(programmed);
     }
 }
@@ -642,7 +694,7 @@ impl Reclaim for SegmentLog {
             if victim.found.len() >= budget {
                 return Search::Found;
             }
-            if read_map_units(core, victim) {
+            if read_map_units(core, victim, |core, unit| self.made_of_run(core, unit)) {
                 return Search::Reading;
             }
         }
@@ -686,7 +738,8 @@ impl Recover for SegmentLog {
     /// Recovery has read all segments; the valid page counts follow from them.
     fn restored(core: &mut Core, own: &SegmentLogParams) -> SegmentLog {
         let unflushed = Unflushed::restored(core);
-        SegmentLog { unflushed, ..SegmentLog::new(core, own) }
+        let new = SegmentLog::new(core, own);
+        SegmentLog { unflushed, runs: new.runs.is_some().then(|| Runs::restored(core)), ..new }
     }
 }
 

@@ -199,7 +199,8 @@ impl<M: Mapping> Engine<M> {
             let mut missing = UnitSet::default();
             for unit in self.core.meta.units().of_segment(segment).iter() {
                 let piece = self.core.meta.segment_piece(unit);
-                if self.core.meta.place(piece).is_some() && self.core.sram.segment_hit(unit).is_none() {
+                let in_sram = self.core.sram.segment_hit(unit).is_some() || self.map.tells(unit);
+                if self.core.meta.place(piece).is_some() && !in_sram {
                     missing.add(unit);
                 }
             }

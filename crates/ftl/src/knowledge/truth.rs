@@ -1,6 +1,7 @@
 //! Knowledge of the simulator that firmware does not have.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use nand::{Nand, Sensed, Spare};
 use units::{Lpa, MapUnit, Ppa, Seq, UNIT_BYTES};
@@ -126,6 +127,30 @@ impl<'a> Truth<'a> {
     /// The buffer holds what the job has programmed, and so what is at the place that the directory names.
     pub(crate) fn as_on_flash(&self, unit: MapUnit) -> Loaded {
         Loaded::by_argument(self.directory, unit)
+    }
+
+    /// The first place of a map unit, if the entries of all of its addresses follow each other.
+    ///
+    /// The unit is in SRAM when this is asked, because it has just been programmed or recovery has read it; or the
+    /// answer is known since then, and is only checked.
+    pub(crate) fn run(&self, unit: MapUnit) -> Option<Ppa> {
+        let addresses = self.units.range(unit);
+        let first = self.entry(Lpa(addresses.start))?;
+        let follows = |(i, lpa)| self.entry(Lpa(lpa)) == Some(first.offset(i));
+        (self.has_ends(unit, first) && (0..).zip(addresses).all(follows)).then_some(first)
+    }
+
+    /// True if the first and the last entry of a map unit are those of a run that begins at `first`.
+    pub(crate) fn has_ends(&self, unit: MapUnit, first: Ppa) -> bool {
+        let Range { start, end } = self.units.range(unit);
+        [start, end - 1].into_iter().all(|lpa| self.entry(Lpa(lpa)) == Some(first.offset(lpa - start)))
+    }
+
+    /// True if the entry of an address is as far from that of its map unit's first address as in a run.
+    pub(crate) fn continues_run(&self, unit: MapUnit, lpa: Lpa) -> bool {
+        let start = self.units.range(unit).start;
+        let first = self.entry(Lpa(start)).map(|first| first.offset(lpa.0 - start));
+        first.is_some() && self.entry(lpa) == first
     }
 
     /// A map unit that was in the segment cache when a search planned to use it. It may leave while others are read.

@@ -20,6 +20,9 @@ pub trait Scheme: Declared {
     /// True if every superblock has a segment bitmap ([`MapUnits::with_bitmaps`]).
     const BITMAPS: bool = false;
 
+    /// True if a parameter lets its first level name the place of data ([`Core::programmed_run`]).
+    const RUNS: bool = false;
+
     /// Sets of parameters, `key=value` each, under which the scheme is tested beside its defaults.
     const VARIANTS: &'static [&'static [&'static str]] = &[];
 

@@ -35,6 +35,12 @@ pub trait Translate {
     /// True if translating `lpa` needs no flash read. Must not change counters or LRU order, which `&self` sees to.
     fn cached(&self, core: &Core, lpa: Lpa) -> bool;
 
+    /// True if the scheme can tell all entries of a map unit without reading it.
+    fn tells(&self, unit: MapUnit) -> bool {
+        let _ = unit;
+        false
+    }
+
     /// Appends what the mapping cache holds, in any order, for a host that asks (MAP+ Sec. V-D). Each of these units is
     /// [`Translate::cached`]. Units that need no flash read for another reason are not listed. The engine sends at most
     /// [`ufs::MAX_CACHED_RUNS`].

@@ -13,6 +13,6 @@ impl<S> LooksUp for Flushed<S> {
     }
 
     fn read_plan(&self, core: &mut Core, victim: &mut Victim) -> bool {
-        read_map_units(core, victim)
+        read_map_units(core, victim, |_, _| None)
     }
 }

@@ -7,7 +7,7 @@ use crate::core::Core;
 use crate::core::ops::Purpose;
 use crate::knowledge::meta::{Kind, Rebuilt};
 use crate::knowledge::{
-    JobRead, Loaded, LoadedSet, MapView, PiecesRead, ProgrammedSet, Round, Sharing, Sight, Snapshot, Truth,
+    JobRead, Loaded, LoadedSet, MapView, PiecesRead, Programmed, ProgrammedSet, Round, Sharing, Sight, Snapshot, Truth,
 };
 use crate::sabotage::Sabotage;
 use crate::sram::entry_cache::EntryCache;
@@ -110,6 +110,34 @@ impl Core {
                 self.counted[sb.index()] += 1;
             }
         }
+    }
+
+    /// The first place of a map unit that has just been programmed, if all of its addresses have places, and these
+    /// follow each other. The entry of a `changed` address is looked at first: most changes break a run.
+    pub fn programmed_run(&self, programmed: &Programmed, changed: Lpa) -> Option<Ppa> {
+        let unit = MapUnit(programmed.piece().0);
+        self.truth().continues_run(unit, changed).then(|| self.truth().run(unit))?
+    }
+
+    /// The same, for a map unit that recovery has read.
+    pub fn restored_run(&self, unit: MapUnit) -> Option<Ppa> {
+        self.truth().run(unit)
+    }
+
+    /// The content of a map unit, made of the first place of its data, which lie together.
+    ///
+    /// # Panics
+    /// If they do not.
+    pub fn made_of_run(&self, unit: MapUnit, first: Ppa) -> Loaded {
+        let right = self.keeps_stale_runs() || self.truth().has_ends(unit, first);
+        assert!(right, "the data of {unit} do not lie together from {first} on");
+        debug_assert!(self.keeps_stale_runs() || self.truth().run(unit) == Some(first));
+        self.truth().as_on_flash(unit)
+    }
+
+    /// Sabotage: a run stays one when its map unit has been changed.
+    pub fn keeps_stale_runs(&self) -> bool {
+        self.sabotaged(Sabotage::StaleRun)
     }
 
     /// A map unit in the segment cache, for a search that uses it soon. The unit becomes the most recently used.
