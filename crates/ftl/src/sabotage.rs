@@ -31,7 +31,8 @@ pub(crate) enum Concerns {
 }
 
 use Concerns::{
-    Bitmaps, ChangedInFlushes, Counted, Every, HostSegments, LongPages, Numbered, Parts, Runs, TableOnFlash, TranslationPages,
+    Bitmaps, ChangedInFlushes, Counted, Every, HostSegments, LongPages, Numbered, Parts, Runs, TableOnFlash,
+    TranslationPages,
 };
 
 units::kinds! {

@@ -75,7 +75,8 @@ fn random_writes_break_as_many_regions_as_chance_says() {
         (1000, &[("scheme.*.flush_mode", "pipelined")]),
         (1000, &[("scheme.*.flush_mode", "background")]),
     ] {
-        let whole = counter(&run("ufs-compressed", set, flushed(random(WorkOp::Write, writes, writes))), "run_map_units");
+        let whole =
+            counter(&run("ufs-compressed", set, flushed(random(WorkOp::Write, writes, writes))), "run_map_units");
         // Of N regions, n writes miss each with (1 - 1/N)^n; the last writes hit one more.
         let all = (REGIONS - 1) as f64;
         let missed = (1.0 - 1.0 / REGIONS as f64).powf(writes as f64);

@@ -1,8 +1,10 @@
 //! What the scheme declares, and its decisions without a device around them.
 
 use nand::Geometry;
+use units::Nanos;
 
-use super::updates::{Update, order};
+use super::declared::{HpbControl, HpbEntry};
+use super::updates::{Order, Update, order};
 use super::*;
 use crate::small;
 use ftl::seat::State;
