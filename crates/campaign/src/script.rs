@@ -320,6 +320,12 @@ fn collection(index: u64) -> Vec<(&'static str, String)> {
     if index % 5 == 3 {
         set.extend([("gc.idle_after_ms", "1".into()), ("gc.idle_superblocks", "44".into())]);
     }
+    if index % 3 == 1 {
+        set.extend([("slc.superblocks", "10".into()), ("slc.least_free_superblocks", "30".into())]);
+        if index.is_multiple_of(2) {
+            set.push(("slc.fold_after_ms", "1".into()));
+        }
+    }
     if index % 4 == 1 {
         let policy = ["cost_benefit", "fifo", "choices"][(index / 4 % 3) as usize];
         set.push(("gc.victim", policy.into()));

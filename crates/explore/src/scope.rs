@@ -250,6 +250,7 @@ fn device_config(row_units: u32, sabotage: Option<Sabotage>) -> DeviceConfig {
             runs: GcRuns::Alone,
             idle: None,
         },
+        slc: ftl::SlcConfig::NONE,
         wear_spread: 64,
         seal_key: [3, 5],
         faults: Faults::default(),

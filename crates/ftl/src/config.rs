@@ -6,6 +6,7 @@ use ufs::{VictimPolicy, Victims};
 use units::{Nanos, UNIT_BYTES, UNIT_KIB};
 
 use crate::sabotage::Sabotage;
+use crate::space::slc::SlcConfig;
 use crate::write_path::WritePathConfig;
 
 params::params! {
@@ -52,6 +53,8 @@ pub struct Config<P> {
     pub log: LogConfig,
     /// Garbage collection.
     pub gc: GcConfig,
+    /// The write cache in SLC mode.
+    pub slc: SlcConfig,
     /// Wear levelling starts when erase counts differ by more than this.
     pub wear_spread: u32,
     /// Key of this boot for sealing the entries that are published to a host (HPB).
@@ -80,6 +83,7 @@ impl<P> Config<P> {
             mappings: (),
             log: self.log,
             gc: self.gc,
+            slc: self.slc,
             wear_spread: self.wear_spread,
             seal_key: self.seal_key,
             faults: self.faults,
@@ -280,6 +284,11 @@ pub struct IdleGc {
     pub until: u32,
     /// It leaves victims of which less than this is invalid.
     pub gain_percent: u32,
+}
+
+impl IdleGc {
+    /// What less is a victim left for by GC that only folds, and finds that the host has named another victim.
+    pub const LEAST_GAIN_PERCENT: u32 = 10;
 }
 
 /// HPB on the device's side, as a mapping scheme has it ([`crate::seat::Declared::published`]).

@@ -222,6 +222,7 @@ impl Device {
             sram_table_bytes: tables,
             device_dram_bytes: self.firmware.memory().dram,
             free_superblocks: u64::from(core.blocks.free()),
+            slc_superblocks: u64::from(core.blocks.slc().count()),
             max_erase_count: u64::from(core.blocks.max_erases()),
             min_erase_count: u64::from(core.min_erases()),
             ..core.stats

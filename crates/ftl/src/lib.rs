@@ -39,4 +39,5 @@ pub use report::stats::DeviceStats;
 pub use report::stay::Stay;
 pub use report::watch::{Event, Levels, Origin, Scope, Work};
 pub use sabotage::Sabotage;
+pub use space::slc::{SlcConfig, SlcParams};
 pub use write_path::{WritePathConfig, WritePathParams};

@@ -86,6 +86,8 @@ units::kinds! {
         StaleBitmap = "stale-bitmap", Bitmaps;
         /// The first level never learns that the data of a map unit lie together no more.
         StaleRun = "stale-run", Runs;
+        /// Recovery takes superblocks in SLC mode for erased ones.
+        ForgetSlc = "forget-slc", Every;
         /// Recovery does not count the valid pages in one map unit in four.
         WrongCount = "wrong-count", Counted;
     }

@@ -226,6 +226,16 @@ impl Nand {
         }
     }
 
+    /// Uses the cells of an erased data superblock for one bit each, or as usual. Firmware programs no more than the part
+    /// of its pages for which that leaves room.
+    ///
+    /// # Panics
+    /// If the superblock is not erased.
+    pub fn set_slc(&mut self, superblock: Superblock, slc: bool) {
+        assert!(self.state.is_erased(superblock), "{superblock} changes its mode while something is programmed in it");
+        self.state.slc[superblock.index()] = slc;
+    }
+
     /// How many times all dies of a superblock were erased. Failed erases wear the cells like others and count; erases
     /// that lost power do not.
     pub fn erase_count(&self, superblock: Superblock) -> u32 {
@@ -311,7 +321,7 @@ impl Nand {
             return Task { op, cell: Nanos::ZERO, transfer: Nanos::ZERO, sense };
         }
         let kind = op.work.kind();
-        let cell = self.timing.cell(self.layout.geometry().cell(superblock), kind);
+        let cell = self.timing.cell(self.state.cell(superblock), kind);
         let transfer = self.transfers[op.work.units() as usize];
         Task { op, cell, transfer, sense }
     }

@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 
 use units::{Ppa, Seq, Superblock};
 
-use crate::geometry::{Layout, Place};
+use crate::geometry::{CellType, Layout, Place};
 use crate::op::{Sensed, Spare};
 use crate::versions::Versions;
 
@@ -65,6 +65,8 @@ pub(crate) struct State {
     /// By superblock: the erases that all of its dies have done.
     pub(super) erase_counts: Vec<u32>,
     pub(super) max_erase_count: u32,
+    /// Data superblocks that are used in SLC mode.
+    pub(super) slc: Vec<bool>,
 }
 
 impl State {
@@ -85,6 +87,7 @@ impl State {
             die_blocks: vec![DieBlock::default(); die_blocks],
             erase_counts: vec![0; geometry.superblocks() as usize],
             max_erase_count: 0,
+            slc: vec![false; geometry.data_superblocks as usize],
             layout,
         }
     }
@@ -294,6 +297,12 @@ impl State {
         let first = self.seqs.get(self.layout.plane_page(ppa).0).copied().unwrap_or(0);
         let own = first.wrapping_add(place.unit);
         self.versions.get(place.superblock, self.layout.offset_in_superblock(ppa), own)
+    }
+
+    /// How the cells of a superblock are used: those of metadata, and of some data superblocks, have one bit.
+    #[inline]
+    pub fn cell(&self, superblock: Superblock) -> CellType {
+        if self.slc.get(superblock.index()).is_some_and(|slc| !slc) { CellType::Tlc } else { CellType::Slc }
     }
 
     pub fn erase_count(&self, superblock: Superblock) -> u32 {

@@ -58,6 +58,7 @@ impl State {
         to.table("die_blocks.erases", &die_blocks.clone().map(|b| b.erases).collect::<Vec<_>>())?;
         to.table("die_blocks.half_erased", &die_blocks.clone().map(|b| u8::from(b.half_erased)).collect::<Vec<_>>())?;
         to.table("die_blocks.first_seq", &die_blocks.map(|b| b.first_seq).collect::<Vec<_>>())?;
+        to.table("superblocks.slc", &self.slc.iter().map(|&slc| u8::from(slc)).collect::<Vec<_>>())?;
         let used = self.used();
         to.table("superblocks.used", &used.iter().map(|sb| sb.0).collect::<Vec<_>>())?;
         for &sb in &used {
@@ -76,6 +77,9 @@ impl State {
         from.table_into("blocks.programmed", &mut numbers)?;
         set(&mut self.blocks, &numbers, |block, n| block.programmed = n);
         self.load_die_blocks(from)?;
+        let mut slc = vec![0u8; self.slc.len()];
+        from.table_into("superblocks.slc", &mut slc)?;
+        set(&mut self.slc, &slc, |to, of| *to = of != 0);
         self.check_blocks()?;
         let superblocks = self.layout.geometry().superblocks();
         let used = from.table::<u32>("superblocks.used", superblocks as usize)?;

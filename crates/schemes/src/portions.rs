@@ -82,7 +82,8 @@ pub(super) fn search(map: &impl LooksUp, core: &mut Core, victim: &mut Victim, b
         take_valid(core.units(), victim, budget, |lpa, loaded| map.current(core, lpa, loaded));
         let portion_done = victim.cursor == victim.plan.len();
         victim.searched = victim.scanned - (victim.plan.len() - victim.cursor) as u32;
-        if portion_done && victim.scanned == core.layout().superblock_units() {
+        if portion_done && victim.scanned == core.blocks().units_of(victim.sb) {
+            victim.searched = core.layout().superblock_units();
             return Search::Exhausted;
         }
         if victim.found.len() >= budget {
@@ -104,7 +105,7 @@ pub(super) fn search(map: &impl LooksUp, core: &mut Core, victim: &mut Victim, b
 /// Reads the spare areas of the next portion. Only addresses and places stay in SRAM.
 fn scan_portion(core: &mut Core, victim: &mut Victim) {
     let row = core.layout().row_units();
-    let n = (PORTION / row * row).max(row).min(core.layout().superblock_units() - victim.scanned);
+    let n = (PORTION / row * row).max(row).min(core.blocks().units_of(victim.sb) - victim.scanned);
     let first = core.layout().first_ppa(victim.sb).offset(victim.scanned);
     for start in (0..n).step_by(row as usize) {
         core.scan_for_search(first.offset(start), row);

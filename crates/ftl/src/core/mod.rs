@@ -220,7 +220,7 @@ impl Core {
             sram: Sram::new(&cfg.sram, units),
             buffer: WriteBuffer::new(cfg.sram.pool),
             log: Log::new(cfg.log.entries),
-            blocks: Blocks::new(layout),
+            blocks: Blocks::new(layout, cfg.slc),
             publisher: Publisher::new(&HpbConfig::default(), cfg.seal_key, cfg.capacity_units),
             stats: DeviceStats::default(),
             map_programs: MapPrograms::default(),

@@ -5,12 +5,12 @@ use units::{Lpa, Ppa, Seq, Superblock};
 
 use super::state::Engine;
 use super::waiting::MetaGc;
-use crate::config::{GcRuns, IdleGc};
+use crate::config::GcRuns;
 use crate::core::ops::{MAX_ROW, ProgramReason, Purpose};
 use crate::core::{Job, META_RESERVE};
-use crate::seat::{Commit, Mapping, Search};
+use crate::seat::{Commit, HostRole, Mapping, Search};
 use crate::space::blocks::{State, Stream};
-use crate::space::gc::{PageCopy, Phase, Victim};
+use crate::space::gc::{PageCopy, Phase, Reason, Victim};
 use crate::sram::pool::Owner;
 
 impl<M: Mapping> Engine<M> {
@@ -18,22 +18,22 @@ impl<M: Mapping> Engine<M> {
     #[inline(always)]
     pub(super) fn begin_gc_step(&mut self) -> bool {
         let free = self.core.blocks.free();
-        self.gc.due(free) && self.map.gc_ready(&self.core) && self.begin_due_gc_step(free, None)
+        self.gc.due(free) && self.map.gc_ready(&self.core) && self.begin_due_gc_step(free, Reason::Due)
             || self.core.cfg.gc.runs == GcRuns::Beside && self.begin_kept_rows(free)
     }
 
     /// Begins a step that is due, or in idle time one that is worth it.
     #[inline(never)]
-    pub(super) fn begin_due_gc_step(&mut self, free: u32, idle: Option<IdleGc>) -> bool {
+    pub(super) fn begin_due_gc_step(&mut self, free: u32, reason: Reason) -> bool {
         // A device that only reads needs room for nothing but the data that it still holds. Failing flash takes more
         // from it than GC gains with victims that are nearly full of valid pages.
         if self.core.is_read_only() && self.core.buffer.held() == 0 {
             return false;
         }
-        if self.gc.victim.is_none() && !self.choose_victim(free) {
+        if self.gc.victim.is_none() && !self.choose_victim(free, reason) {
             return self.begin_last_row(free);
         }
-        if idle.is_some_and(|idle| !self.is_worth(idle)) {
+        if reason != Reason::Due && !self.is_worth() {
             return false;
         }
         // A step needs log room for every page that it copies. It may open at most one superblock, if one is free.
@@ -54,12 +54,6 @@ impl<M: Mapping> Engine<M> {
         self.core.stats.gc_urgent_steps += u64::from(self.gc.urgent(free));
         self.gc.begin_step(budget);
         true
-    }
-
-    /// True if the victim gains enough for a step in idle time.
-    pub(super) fn is_worth(&self, idle: IdleGc) -> bool {
-        let most = self.core.layout.superblock_units() * (100 - idle.gain_percent);
-        self.gc.victim.as_ref().is_some_and(|victim| victim.wear || victim.valid * 100 <= most)
     }
 
     /// True if commands can go on beside the present step. Where something waits for its end, they have to wait, too,
@@ -124,11 +118,17 @@ impl<M: Mapping> Engine<M> {
         true
     }
 
-    fn choose_victim(&mut self, free: u32) -> bool {
+    /// A host that names victims folds by its own policy.
+    fn choose_victim(&mut self, free: u32, reason: Reason) -> bool {
         // The host may have overwritten the cold superblock while wear levelling waited.
         self.gc.wear_due = self.gc.wear_due.filter(|&sb| self.core.blocks.settled(sb));
-        let named = self.gc.wear_due.filter(|_| self.gc.may_level(free));
-        let Some(victim) = self.map.victim(&mut self.core, named) else {
+        let level = self.gc.wear_due.filter(|_| self.gc.may_level(free));
+        let fold = if reason == Reason::Fold && M::HOST != HostRole::KeepsMapping {
+            self.core.blocks.first_in_slc()
+        } else {
+            None
+        };
+        let Some(mut victim) = self.map.victim(&mut self.core, fold.or(level)) else {
             if self.gc.urgent(free) {
                 self.map.starved(&mut self.core);
             } else {
@@ -136,6 +136,8 @@ impl<M: Mapping> Engine<M> {
             }
             return false;
         };
+        victim.wear &= fold != Some(victim.sb);
+        self.core.stats.slc_victims += u64::from(self.core.blocks.slc().holds(victim.sb));
         if victim.wear {
             self.gc.wear_due = None;
             self.core.stats.wear_victims += 1;
@@ -343,6 +345,10 @@ impl<M: Mapping> Engine<M> {
             let victim = self.gc.victim.take().expect("a step has a victim");
             if !erased {
                 self.map.collected(&mut self.core, victim.sb);
+                // Nothing else will ask soon for the map flush that makes the folded superblocks free.
+                if self.core.blocks.folded(victim.sb) {
+                    self.map.starved(&mut self.core);
+                }
             }
         }
     }

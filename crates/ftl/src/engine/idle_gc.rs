@@ -1,4 +1,4 @@
-//! GC in idle time: steps for which no write pays.
+//! GC in idle time: steps for which no write pays, for free superblocks or to fold those in SLC mode.
 
 use units::SimTime;
 
@@ -6,6 +6,7 @@ use super::state::Engine;
 use crate::config::IdleGc;
 use crate::core::DeviceEvent;
 use crate::seat::{HostRole, Mapping};
+use crate::space::gc::Reason;
 
 /// Since when the device has been without requests.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
@@ -38,30 +39,25 @@ impl IdleTime {
 }
 
 impl<M: Mapping> Engine<M> {
-    /// Begins a GC step if the device has been idle for long enough and wants more free superblocks. True if it has
-    /// begun.
+    /// Begins a GC step if the device has been idle for long enough and wants more free superblocks, or has some in SLC
+    /// mode. True if it has begun.
     #[inline(always)]
     pub(super) fn begin_idle_gc(&mut self) -> bool {
-        match self.core.cfg.gc.idle {
-            Some(idle) => self.begin_gc_if_idle(idle),
-            None => false,
-        }
+        self.core.works_in_idle_time() && self.begin_gc_if_idle()
     }
 
     #[inline(never)]
-    fn begin_gc_if_idle(&mut self, idle: IdleGc) -> bool {
+    fn begin_gc_if_idle(&mut self) -> bool {
         if self.idle_time.requests > 0 || self.core.buffer.held() > 0 {
             self.idle_time.since = None;
             return false;
         }
-        let due = *self.idle_time.since.get_or_insert(self.core.now) + idle.after;
-        let free = self.core.blocks.free();
+        let since = *self.idle_time.since.get_or_insert(self.core.now);
         if self.gc.victim.is_some() {
-            self.core.idle_gc_is_futile |= !self.is_worth(idle);
+            self.core.idle_gc_is_futile |= !self.is_worth();
         }
-        if free >= idle.until || self.core.idle_gc_is_futile {
-            return false;
-        }
+        let Some((reason, after)) = self.core.idle_gc_wanted() else { return false };
+        let due = since + after;
         if self.core.now < due {
             if !self.idle_time.wake {
                 self.idle_time.wake = true;
@@ -69,13 +65,24 @@ impl<M: Mapping> Engine<M> {
             }
             return false;
         }
-        if !self.map.gc_ready(&self.core) {
+        let nothing = reason == Reason::Fold && M::HOST != HostRole::KeepsMapping && !self.core.can_fold();
+        if nothing || !self.map.gc_ready(&self.core) {
             return false;
         }
-        let begun = self.begin_due_gc_step(free, Some(idle));
+        let begun = self.begin_due_gc_step(self.core.blocks.free(), reason);
         self.core.stats.gc_idle_steps += u64::from(begun);
         // A scheme that has asked the host for a victim goes on when that has answered.
         self.core.idle_gc_is_futile |= !begun && M::HOST != HostRole::KeepsMapping;
         begun
+    }
+
+    /// True if the victim gains enough for a step in idle time, or was not chosen for what it gains.
+    pub(super) fn is_worth(&self) -> bool {
+        let gain_percent = self.core.cfg.gc.idle.map_or(IdleGc::LEAST_GAIN_PERCENT, |idle| idle.gain_percent);
+        let most = self.core.layout.superblock_units() * (100 - gain_percent);
+        self.gc
+            .victim
+            .as_ref()
+            .is_some_and(|victim| victim.wear || self.core.blocks.slc().holds(victim.sb) || victim.valid * 100 <= most)
     }
 }

@@ -257,10 +257,14 @@ impl<M: Mapping> Engine<M> {
             meta.pages().record(parts?.into_iter(), read)
         };
         let records = (0..2).filter_map(record);
-        let record: Arc<Record> = match self.core.sabotaged(Sabotage::StaleRecord) {
+        let mut record: Arc<Record> = match self.core.sabotaged(Sabotage::StaleRecord) {
             false => records.max_by_key(|r| r.number).unwrap_or_default(),
             true => records.min_by_key(|r| r.number).unwrap_or_default(),
         };
+        if self.core.sabotaged(Sabotage::ForgetSlc) {
+            let Record { free, slc, .. } = Arc::make_mut(&mut record);
+            free.iter_mut().zip(slc).for_each(|(free, slc)| *free |= std::mem::take(slc));
+        }
         let mut evidence = Evidence::default();
         let mut dropped = Vec::new();
         for page in 0..JOURNAL_PAGES as usize {

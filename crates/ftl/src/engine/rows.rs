@@ -35,6 +35,9 @@ impl<M: Mapping> Engine<M> {
             Stream::Gc => &mut self.core.stats.gc_units_programmed,
         };
         *programmed += u64::from(n);
+        if self.core.blocks.slc().holds(self.core.superblock_of(ppa)) {
+            self.core.stats.slc_units_programmed += u64::from(n);
+        }
         self.core.stats.padding_units += u64::from(padded - n);
         self.core.job_ops += u32::from(stream == Stream::Gc);
         self.map.placed(self.core.superblock_of(ppa), n);

@@ -285,6 +285,7 @@ impl<M: Mapping> Engine<M> {
 
     /// A superblock has been opened. Writes the record of log blocks that recovery needs.
     pub(super) fn opened(&mut self, stream: Stream, sb: Superblock, reason: ProgramReason) {
+        self.core.nand.set_slc(sb, self.core.blocks.slc().holds(sb));
         self.map.opened(&mut self.core, sb);
         let mut log_blocks = self.map.log_blocks(&self.core);
         let held: Vec<Superblock> = self.core.trims.held().filter(|sb| !log_blocks.contains(sb)).collect();

@@ -36,12 +36,19 @@ pub struct Record {
     pub free: Vec<u64>,
     /// Data superblocks that have been given up, one bit each.
     pub bad: Vec<u64>,
+    /// Data superblocks in SLC mode, neither free nor given up. So a superblock takes two bits.
+    pub slc: Vec<u64>,
 }
 
 impl Record {
     /// True if this superblock was free.
     pub fn is_free(&self, sb: Superblock) -> bool {
         bit(&self.free, sb)
+    }
+
+    /// True if this superblock was in SLC mode.
+    pub fn is_slc(&self, sb: Superblock) -> bool {
+        bit(&self.slc, sb)
     }
 
     /// True if this superblock was given up.

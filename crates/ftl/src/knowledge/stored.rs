@@ -187,7 +187,8 @@ impl Record {
         to.table("record.number", &[self.number])?;
         to.table("record.log_blocks", &self.log_blocks.iter().map(|sb| sb.0).collect::<Vec<_>>())?;
         to.table("record.free", &self.free)?;
-        to.table("record.bad", &self.bad)
+        to.table("record.bad", &self.bad)?;
+        to.table("record.slc", &self.slc)
     }
 
     fn load<R: Read>(from: &mut Reader<R>) -> Result<Record, ArchiveError> {
@@ -199,6 +200,7 @@ impl Record {
             log_blocks: log_blocks.into_iter().map(Superblock).collect(),
             free: from.table("record.free", LONGEST_LIST)?,
             bad: from.table("record.bad", LONGEST_LIST)?,
+            slc: from.table("record.slc", LONGEST_LIST)?,
         })
     }
 }

@@ -38,10 +38,11 @@ impl Records {
     /// Begins a record. Gives its place.
     pub fn begin(&mut self, stream: Option<Stream>, log_blocks: Vec<Superblock>, blocks: &Blocks) -> usize {
         let (free, bad) = (blocks.states().free_bits().to_vec(), blocks.states().bad_bits().to_vec());
+        let slc = blocks.slc().bits().to_vec();
         assert!(self.ready(), "a record of log blocks is begun while its place is being programmed");
         self.begun += 1;
         let slot = Records::slot(self.begun);
-        self.programming[slot] = Some(Arc::new(Record { number: self.begun, log_blocks, free, bad }));
+        self.programming[slot] = Some(Arc::new(Record { number: self.begun, log_blocks, free, bad, slc }));
         if let Some(stream) = stream {
             self.needs[stream as usize] = self.begun;
         }
@@ -76,6 +77,7 @@ mod tests {
     use nand::Geometry;
 
     use super::*;
+    use crate::space::slc::SlcConfig;
 
     #[test]
     fn a_stream_waits_for_all_parts_of_its_record() {
@@ -89,7 +91,7 @@ mod tests {
             data_superblocks: 8,
             meta_superblocks: 1,
         };
-        let blocks = Blocks::new(geometry.layout());
+        let blocks = Blocks::new(geometry.layout(), SlcConfig::NONE);
         let mut records = Records::default();
         assert!(records.recorded(Stream::Host));
         let slot = records.begin(Some(Stream::Host), vec![Superblock(3)], &blocks);

@@ -55,6 +55,12 @@ units::counters! {
     gc_idle_steps,
     /// GC steps during which commands went on.
     gc_beside_steps,
+    /// Units of user data programmed in SLC mode; they are among `data_units_programmed`.
+    slc_units_programmed,
+    /// Victims that were superblocks in SLC mode.
+    slc_victims,
+    /// Data superblocks in SLC mode now.
+    slc_superblocks: gauge,
     /// Victims taken for wear levelling.
     wear_victims: always,
     /// Superblocks erased.

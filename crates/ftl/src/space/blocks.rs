@@ -9,6 +9,7 @@ use units::{Ppa, Seq, Superblock};
 use crate::knowledge::Record;
 pub use crate::space::block_states::State;
 use crate::space::block_states::States;
+use crate::space::slc::{SlcCache, SlcConfig};
 
 /// Who fills a superblock. Host data and GC copies never share one, so that copies, which live long, stay together.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -28,6 +29,8 @@ impl Stream {
 struct Cursor {
     superblock: Option<Superblock>,
     offset: u32,
+    /// Units that the superblock has room for.
+    end: u32,
 }
 
 /// All data superblocks.
@@ -53,11 +56,12 @@ pub struct Blocks {
     suspect: Vec<bool>,
     suspects: u32,
     bad: u32,
+    slc: SlcCache,
 }
 
 impl Blocks {
     /// All data superblocks of a new device: free.
-    pub fn new(layout: Layout) -> Blocks {
+    pub fn new(layout: Layout, slc: SlcConfig) -> Blocks {
         let n = layout.geometry().data_superblocks;
         Blocks {
             states: States::new(n as usize),
@@ -71,6 +75,7 @@ impl Blocks {
             suspect: vec![false; n as usize],
             suspects: 0,
             bad: 0,
+            slc: SlcCache::new(slc, n),
             layout,
         }
     }
@@ -115,16 +120,52 @@ impl Blocks {
     /// Units that still fit the open superblock of a stream.
     pub fn room(&self, stream: Stream) -> u32 {
         let cursor = &self.cursors[stream as usize];
-        cursor.superblock.map_or(0, |_| self.layout.superblock_units() - cursor.offset)
+        cursor.end - cursor.offset
     }
 
-    /// Opens the least worn free superblock for a stream.
+    /// Units that a superblock has room for, in its mode.
+    #[inline]
+    pub fn units_of(&self, sb: Superblock) -> u32 {
+        match self.slc.holds(sb) {
+            true => self.slc.pages(self.layout.geometry().pages_per_block) * self.layout.stripe_units(),
+            false => self.layout.superblock_units(),
+        }
+    }
+
+    /// The superblocks in SLC mode.
+    #[inline]
+    pub fn slc(&self) -> &SlcCache {
+        &self.slc
+    }
+
+    /// GC has copied everything in a superblock. True if that was the last one in SLC mode that could be folded.
+    pub fn folded(&mut self, sb: Superblock) -> bool {
+        let in_slc = self.slc.holds(sb);
+        self.slc.fold(sb);
+        in_slc && !self.fills_slc()
+    }
+
+    /// True if superblocks in SLC mode are full and not folded, or being erased.
+    #[inline]
+    pub fn fills_slc(&self) -> bool {
+        let open = self.open(Stream::Host).is_some_and(|sb| self.slc.holds(sb));
+        self.slc.unfolded() > u32::from(open)
+    }
+
+    /// The full superblock in SLC mode that was filled first.
+    pub fn first_in_slc(&self) -> Option<Superblock> {
+        let full = |&sb: &Superblock| self.slc.holds(sb) && self.settled(sb) && !self.slc.is_folded(sb);
+        (0..self.count()).map(Superblock).filter(full).min_by_key(|&sb| self.last_seq(sb))
+    }
+
+    /// Opens the least worn free superblock for a stream; for host data in SLC mode, if the cache has room.
     pub fn open_next(&mut self, stream: Stream) -> Option<Superblock> {
         let Reverse((_, number)) = self.free.pop()?;
         let sb = Superblock(number);
         assert_eq!(self.state(sb), State::Free, "{sb} in the free list");
         self.states.set(sb, State::Open);
-        self.cursors[stream as usize] = Cursor { superblock: Some(sb), offset: 0 };
+        self.slc.set(sb, stream == Stream::Host && self.slc.takes_one_more(self.free()));
+        self.cursors[stream as usize] = Cursor { superblock: Some(sb), offset: 0, end: self.units_of(sb) };
         Some(sb)
     }
 
@@ -138,7 +179,7 @@ impl Blocks {
         self.in_flight[sb.index()] += used as u16;
         let last = &mut self.last_seq[sb.index()];
         *last = (*last).max(last_seq);
-        if cursor.offset == self.layout.superblock_units() {
+        if cursor.offset == cursor.end {
             *cursor = Cursor::default();
             self.states.set(sb, State::Closed);
         }
@@ -216,6 +257,7 @@ impl Blocks {
     pub fn erased(&mut self, sb: Superblock, erase_count: u32) {
         assert_eq!(self.state(sb), State::Erasing, "{sb} erased");
         self.states.set(sb, State::Free);
+        self.slc.set(sb, false);
         self.max_erases = self.max_erases.max(erase_count);
         self.free.push(Reverse((erase_count, sb.0)));
     }
@@ -228,6 +270,7 @@ impl Blocks {
             let erased = record.is_free(sb);
             self.max_erases = self.max_erases.max(erases(sb));
             self.states.set(sb, if erased { State::Free } else { State::Closed });
+            self.slc.set(sb, !erased && record.is_slc(sb));
             if record.is_bad(sb) {
                 self.set_bad(sb);
             }
@@ -256,6 +299,7 @@ impl Blocks {
     pub fn set_bad(&mut self, sb: Superblock) {
         self.suspects -= u32::from(std::mem::take(&mut self.suspect[sb.index()]));
         self.states.set(sb, State::Bad);
+        self.slc.set(sb, false);
         self.bad += 1;
     }
 
@@ -294,7 +338,7 @@ impl std::hash::Hash for Blocks {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         let Blocks { layout: _, states, free, cursors, readers, in_flight, .. } = self;
         (states, cursors, readers, in_flight, &self.last_seq, &self.waiting).hash(state);
-        (self.max_erases, &self.suspect, self.suspects, self.bad).hash(state);
+        (self.max_erases, &self.suspect, self.suspects, self.bad, &self.slc).hash(state);
         let mut free: Vec<(u32, u32)> = free.iter().map(|Reverse(sb)| *sb).collect();
         free.sort_unstable();
         free.hash(state);
@@ -319,7 +363,7 @@ mod tests {
             data_superblocks: 67,
             meta_superblocks: 1,
         };
-        let mut blocks = Blocks::new(geometry.layout());
+        let mut blocks = Blocks::new(geometry.layout(), SlcConfig::NONE);
         let record = Record { free: vec![1 << 3, 1], bad: vec![1 << 5, 1 << 2], ..Record::default() };
         blocks.restore(&record, |_| 1);
         let of = |state| (0..67).filter(|&sb| blocks.state(Superblock(sb)) == state).collect::<Vec<u32>>();

@@ -91,6 +91,17 @@ impl Victim {
     }
 }
 
+/// Why a step is begun.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// Writes have paid for it, or wait for it.
+    Due,
+    /// In idle time, for more free superblocks.
+    Idle,
+    /// In idle time, to fold what is in SLC mode.
+    Fold,
+}
+
 /// A page that was read from the victim and waits to be programmed elsewhere.
 #[derive(Clone, Copy, Hash, Debug)]
 pub struct PageCopy {

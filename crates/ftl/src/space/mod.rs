@@ -4,3 +4,4 @@ mod block_states;
 pub mod blocks;
 pub mod gc;
 pub mod pace;
+pub mod slc;

@@ -45,6 +45,7 @@ pub(super) fn check(v: &Values) -> Result<(), ParamError> {
         format!("below half of nand.data_superblocks = {}", g.data_superblocks),
     )?;
     check_gc(v, &g)?;
+    check_slc(v, &g)?;
     v.host.check()?;
     v.host_time.check()
 }
@@ -103,6 +104,18 @@ pub(super) fn check_reorder(v: &Values, host: &HostConfig) -> Result<(), ParamEr
     let (entries, most) = (v.log.entries, i64::from(MAX_TRANSFER_ENTRIES).min(reorder));
     let allowed = format!("at most scheme.{name}.reorder_entries = {reorder} and {MAX_TRANSFER_ENTRIES}");
     require(i64::from(entries) <= most, "log", "entries", entries, allowed)
+}
+
+fn check_slc(v: &Values, g: &Geometry) -> Result<(), ParamError> {
+    let (slc, full) = (&v.slc, u64::from(v.device.capacity_mib) * (MIB / UNIT_BYTES));
+    let (bits, most) = (slc.bits_per_cell, g.data_superblocks);
+    let holds = g.pages_per_block >= bits;
+    require(holds, "slc", "bits_per_cell", bits, format!("at most nand.pages_per_block = {}", g.pages_per_block))?;
+    let spare = most.saturating_sub(full.div_ceil(u64::from(g.superblock_units())) as u32);
+    let allowed = format!("below nand.data_superblocks = {most}, of which {spare} are over-provisioning");
+    require(slc.superblocks < most, "slc", "superblocks", slc.superblocks, allowed)?;
+    let least = slc.least_free_superblocks;
+    require(least < most, "slc", "least_free_superblocks", least, format!("below nand.data_superblocks = {most}"))
 }
 
 fn check_gc(v: &Values, geometry: &Geometry) -> Result<(), ParamError> {

@@ -38,6 +38,7 @@ impl Profile {
             mappings: v.mappings.clone(),
             log: v.log.config(),
             gc: v.gc.config(),
+            slc: v.slc.config(v.gc.hurried_superblocks),
             wear_spread: v.wear.spread_erases,
             faults: v.faults.faults(key[0]),
             sabotage: None,

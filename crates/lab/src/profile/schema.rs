@@ -1,6 +1,6 @@
 //! The sections of a profile and the tables of schemes, gathered from the crates that declare them.
 
-use ftl::{FirmwareParams, GcParams, LogParams, MappingParams, SramParams, WearParams, WritePathParams};
+use ftl::{FirmwareParams, GcParams, LogParams, MappingParams, SlcParams, SramParams, WearParams, WritePathParams};
 use host::block::HostTimeParams;
 use host::{BoosterParams, HostParams, SchedulerParams};
 use nand::{FaultParams, Geometry, NandParams, SuperblockParams, WhatIfParams};
@@ -102,6 +102,7 @@ sections! {
     sram: SramParams,
     log: LogParams,
     gc: GcParams,
+    slc: SlcParams,
     wear: WearParams,
     faults: FaultParams,
     what_if: WhatIfParams,

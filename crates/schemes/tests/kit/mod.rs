@@ -75,6 +75,7 @@ pub fn tiny() -> DeviceConfig {
             runs: GcRuns::Alone,
             idle: None,
         },
+        slc: ftl::SlcConfig::NONE,
         wear_spread: 8,
         faults: nand::Faults::default(),
         sabotage: None,

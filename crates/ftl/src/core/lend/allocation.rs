@@ -1,10 +1,11 @@
 //! Data superblocks.
 
 use nand::Layout;
-use units::Superblock;
+use units::{Nanos, Superblock};
 
 use crate::core::Core;
 use crate::space::blocks::{Blocks, Stream};
+use crate::space::gc::Reason;
 
 impl Core {
     /// Address arithmetic.
@@ -33,7 +34,29 @@ impl Core {
 
     /// True if GC goes on in idle time, as far as the device knows.
     pub fn collects_when_idle(&self) -> bool {
-        self.cfg.gc.idle.is_some_and(|idle| self.blocks.free() < idle.until && !self.idle_gc_is_futile)
+        self.idle_gc_wanted().is_some()
+    }
+
+    /// True if something may be to do in idle time.
+    #[inline(always)]
+    pub(crate) fn works_in_idle_time(&self) -> bool {
+        self.cfg.gc.idle.is_some() || self.cfg.slc.fold_after.is_some()
+    }
+
+    /// What GC is wanted for in idle time, and how long the device has to be idle for it, as far as the device knows.
+    pub(crate) fn idle_gc_wanted(&self) -> Option<(Reason, Nanos)> {
+        if !self.works_in_idle_time() || self.idle_gc_is_futile {
+            return None;
+        }
+        let idle =
+            self.cfg.gc.idle.filter(|idle| self.blocks.free() < idle.until).map(|idle| (Reason::Idle, idle.after));
+        let fold = self.cfg.slc.fold_after.filter(|_| self.blocks.fills_slc()).map(|after| (Reason::Fold, after));
+        idle.into_iter().chain(fold).min_by_key(|&(_, after)| after)
+    }
+
+    /// True if a superblock in SLC mode is full.
+    pub(crate) fn can_fold(&self) -> bool {
+        self.blocks.first_in_slc().is_some()
     }
 
     /// The superblock is empty, but only by trims that a power cut may still lose. Recovery has to scan it until the

@@ -169,7 +169,7 @@ impl Core {
         parts.iter().for_each(|&place| self.scan_for_search(place, 1));
         if parts.is_empty() {
             let (first, row) = (self.layout.first_ppa(sb), self.layout.row_units());
-            let rows = (0..self.layout.superblock_units()).step_by(row as usize);
+            let rows = (0..self.blocks.units_of(sb)).step_by(row as usize);
             rows.for_each(|start| self.scan_for_search(first.offset(start), row));
         }
     }

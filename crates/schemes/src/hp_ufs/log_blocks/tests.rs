@@ -39,7 +39,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Bench {
-        let mut blocks = Blocks::new(small::config().geometry.layout());
+        let mut blocks = Blocks::new(small::config().geometry.layout(), ftl::SlcConfig::NONE);
         let full = [5, 9, 9].map(|last| fill(&mut blocks, last));
         let mut log = log_blocks();
         full.iter().for_each(|&sb| log.add(sb));

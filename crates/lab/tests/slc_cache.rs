@@ -1,0 +1,126 @@
+//! A write cache of superblocks in SLC mode, against the rates of the flash, and its folding under every family of
+//! schemes, on the device of HP-UFS with less flash.
+
+mod common;
+
+use common::{replay, request, tiny};
+use ufsim_lab::RunResult;
+use units::SimTime;
+use workload::{ReplayMode, WorkOp, WorkRequest};
+
+/// Units of a superblock in SLC mode: 21 of 64 pages, on two planes of eight dies, four units each.
+const SLC_UNITS: u64 = 21 * 2 * 8 * 4;
+const DIES: u64 = 8;
+const ROW_UNITS: u64 = 8;
+const SLC_PROGRAM_US: u64 = 150;
+const TLC_PROGRAM_US: u64 = 550;
+const WRITE_UNITS: u64 = 32;
+
+fn run(scheme: &str, set: &[(&str, u64)], requests: Vec<WorkRequest>) -> RunResult {
+    let mut spec = tiny(scheme, 1);
+    spec.profile = "hp-ufs".into();
+    let less = [
+        ("device.capacity_mib", 4096),
+        ("nand.data_superblocks", 600),
+        ("gc.start_superblocks", 30),
+        ("gc.relaxed_superblocks", 29),
+        ("gc.hurried_superblocks", 28),
+        ("gc.reserve_superblocks", 4),
+    ];
+    spec.set = less.iter().chain(set).map(|&(key, value)| (key.to_owned(), value.into())).collect();
+    replay(&spec, requests, ReplayMode::Queued { depth: 32 }).expect("a replay")
+}
+
+fn counter(run: &RunResult, name: &str) -> u64 {
+    run.counters.device.get(name).copied().unwrap_or(0)
+}
+
+/// So many units in order, as fast as the device takes them.
+fn burst(units: u64) -> Vec<WorkRequest> {
+    (0..units).step_by(WRITE_UNITS as usize).map(|at| request(WorkOp::Write, at, WRITE_UNITS)).collect()
+}
+
+/// What so many units take at least on all dies, and a record for each superblock that is opened.
+fn takes_us(units: u64, program_us: u64, superblock_units: u64) -> f64 {
+    let opened = units.div_ceil(superblock_units);
+    (units / ROW_UNITS / DIES * program_us + opened * SLC_PROGRAM_US) as f64
+}
+
+#[test]
+fn a_burst_is_as_fast_as_slc_until_the_cache_is_full() {
+    let in_cache = 100 * SLC_UNITS;
+    let slc = takes_us(in_cache, SLC_PROGRAM_US, SLC_UNITS);
+    let tlc = takes_us(in_cache, TLC_PROGRAM_US, 4096);
+    for (cache, units, expected) in [(0, in_cache, tlc), (100, in_cache, slc), (100, 2 * in_cache, slc + tlc)] {
+        let run = run("ideal", &[("slc.superblocks", cache)], burst(units));
+        let took = run.sim_seconds * 1e6;
+        let off = took / expected - 1.0;
+        assert!(off.abs() < 0.03, "{cache} superblocks, {units} units: {took:.0} us, {expected:.0} expected");
+        assert_eq!(counter(&run, "slc_units_programmed"), (cache * SLC_UNITS).min(units));
+        assert_eq!(counter(&run, "slc_superblocks"), cache);
+        assert_eq!(counter(&run, "gc_units_programmed"), 0);
+    }
+}
+
+#[test]
+fn more_bits_leave_less_room() {
+    for (bits, pages) in [(2, 32), (3, 21), (4, 16)] {
+        let set = [("slc.superblocks", 4), ("slc.bits_per_cell", bits)];
+        let run = run("ideal", &set, burst(40_000));
+        assert_eq!(counter(&run, "slc_units_programmed"), 4 * pages * 64, "{bits} bits");
+    }
+}
+
+#[test]
+fn in_idle_time_the_cache_is_folded_under_every_scheme() {
+    let set = [("slc.superblocks", 20), ("slc.fold_after_ms", 10), ("host.memory_mib", 64)];
+    for scheme in ["ideal", "ufs", "ufs-compressed", "ufs-tuned", "hp-ufs", "dftl", "tpftl", "msftl"] {
+        let read = WorkRequest { arrival: SimTime(30_000_000_000), ..request(WorkOp::Read, 0, 32) };
+        let requests = burst(20 * SLC_UNITS + 4096).into_iter().chain([read]).collect();
+        let run = run(scheme, &set, requests);
+        let (folded, left) = (counter(&run, "slc_victims"), counter(&run, "slc_superblocks"));
+        // One that is folded may wait for a map flush, or for a host that names it, to become free.
+        assert!(folded <= 20 && folded + left >= 20, "{scheme}: {folded} folded, {left} left");
+        // What the log names is no victim before the next map flush.
+        assert!(left <= 8, "{scheme}: {left} superblocks are left");
+        let copied = counter(&run, "gc_units_programmed");
+        assert!(
+            copied.abs_diff(folded * SLC_UNITS) < 2 * ROW_UNITS,
+            "{scheme}: {copied} units of {folded} superblocks"
+        );
+    }
+}
+
+#[test]
+fn the_cache_leaves_superblocks_free() {
+    let set = [("slc.superblocks", 500), ("slc.least_free_superblocks", 580)];
+    let run = run("ideal", &set, burst(60 * 4096));
+    // With more free than that, one is opened in SLC mode.
+    assert_eq!(counter(&run, "slc_superblocks"), 19, "{:?}", run.counters.device);
+}
+
+#[test]
+fn what_is_overwritten_in_the_cache_is_not_folded() {
+    let read = WorkRequest { arrival: SimTime(1_000_000_000), ..request(WorkOp::Read, 0, 32) };
+    let requests = burst(5 * SLC_UNITS).into_iter().chain(burst(5 * SLC_UNITS)).chain([read]).collect();
+    let run = run("ideal", &[("slc.superblocks", 20)], requests);
+    assert_eq!(counter(&run, "gc_units_programmed"), 0);
+    assert!(counter(&run, "slc_superblocks") < 7, "five superblocks were erased");
+}
+
+#[test]
+fn sizes_that_do_not_fit_are_refused() {
+    for (set, told) in [
+        (("slc.superblocks", 600), "slc.superblocks = 600: must be below nand.data_superblocks = 600"),
+        (("slc.bits_per_cell", 5), "slc.bits_per_cell = 5: must be 2..=4"),
+        (("slc.least_free_superblocks", 600), "slc.least_free_superblocks = 600: must be below"),
+    ] {
+        let mut spec = tiny("ufs", 1);
+        spec.profile = "hp-ufs".into();
+        let less = [("device.capacity_mib", 4096), ("nand.data_superblocks", 600), ("gc.start_superblocks", 30)];
+        let more = [("gc.relaxed_superblocks", 29), ("gc.hurried_superblocks", 28), set];
+        spec.set = less.iter().chain(&more).map(|&(key, value)| (key.to_owned(), value.into())).collect();
+        let refused = spec.resolve().map(|_| ()).expect_err("it does not fit").to_string();
+        assert!(refused.contains(told), "{refused}");
+    }
+}
