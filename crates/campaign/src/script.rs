@@ -114,6 +114,9 @@ impl Script {
         // Each scheme gets whole segments and parts of 1 or 2 KiB, with both paces of GC.
         set.push(("scheme.*.segment_kib", [4, 1, 2][(index % 3) as usize].to_string()));
         set.extend(collection(index / 3));
+        if index % 7 == 5 {
+            word_lines(&mut set);
+        }
         if preset.parts.mapping == MappingKind::of::<schemes::SegmentLog>() && preset.parts.brings.is_empty() {
             map_flushes(&mut set, index / 6);
         }
@@ -331,6 +334,18 @@ fn collection(index: u64) -> Vec<(&'static str, String)> {
         set.push(("gc.victim", policy.into()));
     }
     set
+}
+
+/// Two pages of a word line are programmed at once, and the pool has room for that.
+fn word_lines(set: &mut Vec<(&'static str, String)>) {
+    let of = |wanted: &str| {
+        let found = set.iter().rev().find(|(key, _)| *key == wanted);
+        found.and_then(|(_, value)| value.parse::<u32>().ok()).expect("every device has this key")
+    };
+    let row_kib = 2 * of("nand.planes") * of("nand.page_kib");
+    let reserve_kib = of("sram.reserve_kib").max(2 * row_kib);
+    let more = [("nand.word_line_pages", 2), ("sram.reserve_kib", reserve_kib), ("sram.pool_kib", 1024)];
+    set.extend(more.map(|(key, value)| (key, value.to_string())));
 }
 
 /// A device of 8 to 64 GiB with superblocks of 64 MiB.

@@ -28,6 +28,9 @@ params::params! {
         page_kib: count(4 to 32), fixed;
         /// Pages of a block.
         pages_per_block: count(4 to 4096), fixed;
+        /// Pages of a word line that one program writes at once, on every plane (one-shot programming). The controller
+        /// collects so much in SRAM for each program, and fills it up if less is to be written now.
+        word_line_pages: count(1 to 4) = 1, "a program writes a page on every plane", fixed;
         /// Superblocks for user data. One superblock is a block on every plane of every die, or of superblock.dies. A
         /// share is over-provisioning: so much more flash than device.capacity_mib, rounded up.
         data_superblocks: amount(20 to 1048576 of "device.capacity_mib"), fixed;
@@ -44,6 +47,9 @@ params::params! {
         dies: count_or("all" 1 to 512) = "all", "striped over the whole array", fixed;
     }
 }
+
+/// Most that a program writes.
+const MOST_ROW_KIB: u32 = 256;
 
 /// Sizes of the flash array. Each counts items of the next smaller kind.
 ///
@@ -64,8 +70,11 @@ pub struct Geometry {
     pub planes: u32,
     /// 4 KiB units in a page of one plane.
     pub units_per_page: u32,
-    /// Pages in a block of one plane.
+    /// Pages in a block of one plane, or word lines, if a program writes several pages at once.
     pub pages_per_block: u32,
+    /// Pages that a program writes at once on every plane. With more than one, `planes` counts each of them: a row is a
+    /// word line of all planes, its first page on each plane, then its second.
+    pub word_line_pages: u32,
     /// Superblocks for user data (TLC), numbered from 0.
     pub data_superblocks: u32,
     /// Superblocks for metadata (SLC), numbered after those for data.
@@ -79,9 +88,10 @@ impl GeometryParams {
             channels: self.channels,
             dies_per_channel: self.dies_per_channel,
             superblock_dies: superblock.dies.count().unwrap_or(self.channels * self.dies_per_channel),
-            planes: self.planes,
+            planes: self.planes * self.word_line_pages,
             units_per_page: self.page_kib / UNIT_KIB,
-            pages_per_block: self.pages_per_block,
+            pages_per_block: self.pages_per_block / self.word_line_pages,
+            word_line_pages: self.word_line_pages,
             data_superblocks: self.data_superblocks,
             meta_superblocks: self.meta_superblocks,
         }
@@ -96,6 +106,15 @@ impl GeometryParams {
         if !self.page_kib.is_power_of_two() {
             let allowed = "a power of two, 4, 8, 16 or 32";
             return Err(ParamError::must_be("nand", "page_kib", &self.page_kib.into(), allowed));
+        }
+        let row_kib = g.row_units() * UNIT_KIB;
+        if !self.pages_per_block.is_multiple_of(self.word_line_pages) || row_kib > MOST_ROW_KIB {
+            let allowed = format!(
+                "a divisor of nand.pages_per_block = {}, with which a program has at most {MOST_ROW_KIB} KiB on its \
+                 planes (here {row_kib})",
+                self.pages_per_block
+            );
+            return Err(ParamError::must_be("nand", "word_line_pages", &self.word_line_pages.into(), allowed));
         }
         if !g.dies().is_multiple_of(g.superblock_dies) {
             let allowed = format!("\"all\" or a divisor of {}, nand.channels x nand.dies_per_channel", g.dies());
@@ -119,10 +138,22 @@ impl Geometry {
         self.channels * self.dies_per_channel
     }
 
-    /// Units in a row, one page on every plane of a die.
+    /// Units in a row: what a die programs at once, on all planes.
     #[inline]
     pub fn row_units(&self) -> u32 {
         self.planes * self.units_per_page
+    }
+
+    /// Units that a die senses at once: one page on every plane.
+    #[inline]
+    pub fn sense_units(&self) -> u32 {
+        self.row_units() / self.word_line_pages
+    }
+
+    /// Units of which a program of these cells is a multiple: a page of a plane, or a whole word line of data cells.
+    #[inline]
+    pub fn program_units(&self, cell: CellType) -> u32 {
+        if self.word_line_pages > 1 && cell == CellType::Tlc { self.row_units() } else { self.units_per_page }
     }
 
     /// Units in a stripe, one row on every die of a superblock.
@@ -457,6 +488,7 @@ mod tests {
         planes: 2,
         units_per_page: 4,
         pages_per_block: 64,
+        word_line_pages: 1,
         data_superblocks: 3,
         meta_superblocks: 2,
     };
@@ -467,6 +499,7 @@ mod tests {
         planes: 3,
         units_per_page: 5,
         pages_per_block: 7,
+        word_line_pages: 1,
         data_superblocks: 2,
         meta_superblocks: 1,
     };

@@ -52,6 +52,7 @@
 //!     superblock_dies: 2,
 //!     planes: 1,
 //!     units_per_page: 4,
+//!     word_line_pages: 1,
 //!     pages_per_block: 16,
 //!     data_superblocks: 4,
 //!     meta_superblocks: 1,
@@ -60,6 +61,7 @@
 //! let timing = Timing {
 //!     slc: CellTiming { read: us(25), program: us(150), erase: us(5_000) },
 //!     tlc: CellTiming { read: us(60), program: us(550), erase: us(5_000) },
+//!     by_page: None,
 //!     channel_bytes_per_us: 1024,
 //!     page_register: true,
 //!     free: FreeWork::Nothing,
@@ -121,7 +123,7 @@ pub use free::{FreeWork, WhatIfParams};
 pub use geometry::{CellType, Geometry, GeometryParams, Layout, Place, SuperblockParams};
 pub use nand::{Blind, Nand};
 pub use op::{Cause, Kind, NandEvent, Op, Priority, Sensed, Spare, Work};
-pub use timing::{CellTiming, Timing, TimingParams};
+pub use timing::{ByPage, CellTiming, PageTimes, Timing, TimingParams};
 pub use usage::{Resource, Usage};
 pub use waits::Wait;
 

@@ -23,6 +23,8 @@ use crate::waits::Wait;
 pub struct Nand {
     pub(crate) layout: Layout,
     timing: Timing,
+    /// See [`Timing::is_plain`].
+    is_plain: bool,
     /// Transfer time of 0, 1, .. `row_units` units.
     transfers: Vec<Nanos>,
     pub(crate) timeline: Timeline,
@@ -55,6 +57,7 @@ impl Nand {
         Nand {
             layout,
             timing,
+            is_plain: timing.is_plain(&geometry),
             transfers: (0..=geometry.row_units()).map(|units| timing.transfer(units)).collect(),
             timeline: Timeline::new(geometry.dies(), geometry.channels),
             state: State::new(layout),
@@ -86,7 +89,7 @@ impl Nand {
             Work::Read { ppa, units } => {
                 self.check_row(ppa, units);
                 self.state.prefetch(ppa);
-                let sense = self.timing.page_register.then(|| self.layout.row_start(ppa));
+                let sense = if self.timing.page_register { self.sensed_by(ppa, units) } else { None };
                 (self.layout.die_of(ppa), self.layout.superblock_of(ppa), sense)
             }
             Work::Erase { superblock, die } => {
@@ -321,9 +324,40 @@ impl Nand {
             return Task { op, cell: Nanos::ZERO, transfer: Nanos::ZERO, sense };
         }
         let kind = op.work.kind();
-        let cell = self.timing.cell(self.state.cell(superblock), kind);
+        let cell =
+            if self.is_plain { self.timing.cell(self.state.cell(superblock), kind) } else { self.cell_of(op.work) };
         let transfer = self.transfers[op.work.units() as usize];
         Task { op, cell, transfer, sense }
+    }
+
+    /// The duration of a cell phase where pages differ, or a program has several.
+    #[inline(never)]
+    fn cell_of(&self, work: Work) -> Nanos {
+        let (Work::Read { ppa, units } | Work::Program { ppa, units }) = work else {
+            let Work::Erase { superblock, .. } = work else { unreachable!("the only other work") };
+            return self.timing.cell(self.state.cell(superblock), Kind::Erase);
+        };
+        let geometry = self.layout.geometry();
+        let (place, sense) = (self.layout.place(ppa), geometry.sense_units());
+        let in_row = ppa.0 - self.layout.row_start(ppa).0;
+        let (first, last) = (in_row / sense, (in_row + units - 1) / sense);
+        let page = place.page * geometry.word_line_pages + first;
+        let one_shot = geometry.word_line_pages > 1;
+        let cell = self.state.cell(place.superblock);
+        self.timing.cell_of_pages(cell, work.kind(), page, last - first + 1, one_shot)
+    }
+
+    /// The first unit of what a read leaves in the page register: a page of every plane. A read of several leaves
+    /// nothing that another finds.
+    #[inline]
+    fn sensed_by(&self, ppa: Ppa, units: u32) -> Option<Ppa> {
+        let row = self.layout.row_start(ppa);
+        if self.layout.geometry().word_line_pages == 1 {
+            return Some(row);
+        }
+        let (in_row, sense) = (ppa.0 - row.0, self.layout.geometry().sense_units());
+        let first = in_row / sense;
+        (first == (in_row + units - 1) / sense).then(|| row.offset(first * sense))
     }
 
     #[inline]

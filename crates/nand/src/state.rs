@@ -443,6 +443,7 @@ mod tests {
             planes: 1,
             units_per_page: 2,
             pages_per_block: 4,
+            word_line_pages: 1,
             data_superblocks: 2,
             meta_superblocks: 0,
         };

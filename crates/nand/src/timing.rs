@@ -2,10 +2,11 @@
 
 use std::hash::{Hash, Hasher};
 
+use params::Counts;
 use units::{Nanos, UNIT_BYTES, bytes_per_us};
 
 use crate::free::FreeWork;
-use crate::geometry::CellType;
+use crate::geometry::{CellType, Geometry};
 use crate::op::Kind;
 
 params::params! {
@@ -17,10 +18,11 @@ params::params! {
         slc_program_us: count(1 to 100000);
         /// SLC: block erase time (tBERS).
         slc_erase_us: count(1 to 1000000);
-        /// Data cells (MLC, TLC): page read time (tR).
-        tlc_read_us: count(1 to 100000);
-        /// Data cells (MLC, TLC): page program time (tPROG).
-        tlc_program_us: count(1 to 100000);
+        /// Data cells (MLC, TLC): page read time (tR); a list has the pages of a word line, the lower one first.
+        tlc_read_us: counts(1 to 100000);
+        /// Data cells (MLC, TLC): page program time (tPROG); a list as for tlc_read_us. With nand.word_line_pages above
+        /// 1 it is the time of all of these pages.
+        tlc_program_us: counts(1 to 100000);
         /// Data cells (MLC, TLC): block erase time (tBERS).
         tlc_erase_us: count(1 to 1000000);
         /// Rate of a channel; 0 = transfers take no time.
@@ -41,13 +43,57 @@ pub struct CellTiming {
     pub erase: Nanos,
 }
 
+/// A time for each page of a word line: page `i` of a block has time `i` modulo their number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PageTimes {
+    times: [Nanos; Counts::MOST],
+    len: u32,
+}
+
+impl PageTimes {
+    /// The times of a parameter in microseconds.
+    pub fn of(us: Counts) -> PageTimes {
+        let mut times = [Nanos::ZERO; Counts::MOST];
+        times.iter_mut().zip(us.all()).for_each(|(time, &us)| *time = Nanos::from_micros(us.into()));
+        PageTimes { times, len: us.all().len() as u32 }
+    }
+
+    /// The time of a page.
+    #[inline]
+    fn page(&self, page: u32) -> Nanos {
+        self.times[(page % self.len) as usize]
+    }
+
+    fn mean(&self) -> Nanos {
+        Nanos(self.times.iter().map(|time| time.0).sum::<u64>() / u64::from(self.len))
+    }
+}
+
+/// Times of the pages of a word line of data cells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ByPage {
+    /// tR.
+    pub reads: PageTimes,
+    /// tPROG.
+    pub programs: PageTimes,
+}
+
+impl ByPage {
+    /// True if all pages have the same times.
+    fn is_flat(&self) -> bool {
+        self.reads.len == 1 && self.programs.len == 1
+    }
+}
+
 /// Durations of the array's phases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timing {
     /// Metadata superblocks.
     pub slc: CellTiming,
-    /// Data superblocks.
+    /// Data superblocks; of pages that differ, the mean.
     pub tlc: CellTiming,
+    /// Times of the pages of a word line of data cells; `None` if they are alike.
+    pub by_page: Option<ByPage>,
     /// Bandwidth of a channel in bytes per microsecond, that is in MB/s; 0 = transfers take no time.
     pub channel_bytes_per_us: u32,
     /// True if reads can use the page register: a read of the row that its die sensed last skips tR, if no other
@@ -60,14 +106,20 @@ pub struct Timing {
 impl TimingParams {
     /// The times that they stand for, if work in `free` takes none.
     pub fn timing(&self, free: FreeWork) -> Timing {
-        let cell = |[read, program, erase]: [u32; 3]| CellTiming {
-            read: Nanos::from_micros(read.into()),
-            program: Nanos::from_micros(program.into()),
-            erase: Nanos::from_micros(erase.into()),
-        };
+        let micros = |us: u32| Nanos::from_micros(us.into());
+        let by_page = ByPage { reads: PageTimes::of(self.tlc_read_us), programs: PageTimes::of(self.tlc_program_us) };
         Timing {
-            slc: cell([self.slc_read_us, self.slc_program_us, self.slc_erase_us]),
-            tlc: cell([self.tlc_read_us, self.tlc_program_us, self.tlc_erase_us]),
+            slc: CellTiming {
+                read: micros(self.slc_read_us),
+                program: micros(self.slc_program_us),
+                erase: micros(self.slc_erase_us),
+            },
+            tlc: CellTiming {
+                read: by_page.reads.mean(),
+                program: by_page.programs.mean(),
+                erase: micros(self.tlc_erase_us),
+            },
+            by_page: (!by_page.is_flat()).then_some(by_page),
             channel_bytes_per_us: bytes_per_us(self.transfer_mib_per_s),
             page_register: self.page_register,
             free,
@@ -87,6 +139,25 @@ impl Timing {
             Kind::Read => timing.read,
             Kind::Program => timing.program,
             Kind::Erase => timing.erase,
+        }
+    }
+
+    /// True if neither the page nor the number of pages decides about the duration of a cell phase.
+    pub fn is_plain(&self, geometry: &Geometry) -> bool {
+        geometry.word_line_pages == 1 && self.by_page.is_none()
+    }
+
+    /// Duration of the cell phase of a read or program of pages that differ, or of several at once. `page` is the first
+    /// in its block, and the operation has `pages` of these; an erase has none.
+    pub fn cell_of_pages(&self, cell: CellType, kind: Kind, page: u32, pages: u32, one_shot: bool) -> Nanos {
+        let sum = |times: &PageTimes| Nanos((page..page + pages).map(|page| times.page(page).0).sum());
+        if kind == Kind::Erase || one_shot && (cell, kind) == (CellType::Tlc, Kind::Program) {
+            return self.cell(cell, kind);
+        }
+        match (cell, kind, &self.by_page) {
+            (CellType::Tlc, Kind::Read, Some(by_page)) => sum(&by_page.reads),
+            (CellType::Tlc, Kind::Program, Some(by_page)) => sum(&by_page.programs),
+            _ => Nanos(self.cell(cell, kind).0 * u64::from(pages)),
         }
     }
 
@@ -114,8 +185,14 @@ mod tests {
 
     #[test]
     fn transfers_are_rounded_up_to_a_nanosecond() {
-        let timing =
-            Timing { slc: CELL, tlc: CELL, channel_bytes_per_us: 1200, page_register: false, free: FreeWork::Nothing };
+        let timing = Timing {
+            slc: CELL,
+            tlc: CELL,
+            by_page: None,
+            channel_bytes_per_us: 1200,
+            page_register: false,
+            free: FreeWork::Nothing,
+        };
         // 4096 B / 1200 B/us = 3.41333.. us, and eight of them are 27.30666.. us.
         assert_eq!(timing.transfer(1), Nanos(3_414));
         assert_eq!(timing.transfer(8), Nanos(27_307));

@@ -94,12 +94,16 @@ mod tests {
             planes: 1,
             units_per_page: 4,
             pages_per_block: 16,
+            word_line_pages: 1,
             data_superblocks: 4,
             meta_superblocks: 1,
         };
         let cell = CellTiming { read: READ, program: Nanos(550_000), erase: Nanos(5_000_000) };
         let free = FreeWork::Nothing;
-        Nand::new(geometry, Timing { slc: cell, tlc: cell, channel_bytes_per_us: 1024, page_register: false, free })
+        Nand::new(
+            geometry,
+            Timing { slc: cell, tlc: cell, by_page: None, channel_bytes_per_us: 1024, page_register: false, free },
+        )
     }
 
     fn read(unit: u32) -> Op {

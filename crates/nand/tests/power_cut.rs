@@ -228,11 +228,11 @@ fn bugs_of_the_caller_are_named() {
     assert!(late.contains("but die 0 was not woken at"), "{late}");
     let loaded = refusal(|| _ = programming(SMALL, 4).power_cut(&mut |n| n));
     assert!(loaded.contains("the dice gave 3, which is not in 0..3"), "{loaded}");
-    let wide = Geometry { units_per_page: 11, planes: 3, ..HP_UFS };
-    let long = refusal(|| _ = programming(wide, 33).power_cut(&mut |_| 1));
-    assert!(long.contains("program of 33 units"), "{long}");
-    let widest = Geometry { units_per_page: 16, planes: 2, ..HP_UFS };
-    assert_eq!(programming(widest, 32).power_cut(&mut |_| 1)[0].readable(), u32::MAX);
+    let wide = Geometry { units_per_page: 13, planes: 5, ..HP_UFS };
+    let long = refusal(|| _ = programming(wide, 65).power_cut(&mut |_| 1));
+    assert!(long.contains("program of 65 units"), "{long}");
+    let widest = Geometry { units_per_page: 16, planes: 4, ..HP_UFS };
+    assert_eq!(programming(widest, 64).power_cut(&mut |_| 1)[0].readable(), u64::MAX);
 }
 
 /// Programs every page of a superblock and checks its content.

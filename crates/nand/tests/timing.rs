@@ -3,8 +3,9 @@
 mod common;
 
 use common::{CELLS, HP_UFS, Sim, erase, program, read, spares};
-use ufsim_nand::{Cause, FreeWork, Geometry, Kind, NandEvent, Op, Priority, Timing};
-use units::{Nanos, SimTime};
+use params::{Counts, Value};
+use ufsim_nand::{ByPage, Cause, CellType, FreeWork, Geometry, Kind, NandEvent, Op, PageTimes, Priority, Timing};
+use units::{Nanos, SimTime, Superblock};
 
 use Priority::{Background, Gc, HostRead, HostWrite, MapRead};
 
@@ -219,4 +220,64 @@ fn free_work_takes_no_time_and_is_counted() {
     let counters = sim.nand.counters();
     assert_eq!((counters.busy_ns(Cause::GcWrite), counters.busy_ns(Cause::HostWrite)), (0, us(582)));
     assert_eq!(counters.bytes(Cause::GcWrite, Kind::Program), 8 * 4096);
+}
+
+#[test]
+fn pages_of_a_word_line_have_their_own_times() {
+    let times = |us: &[u32]| PageTimes::of(Counts::of(&Value::from(us.to_vec())).expect("a list of times"));
+    let by_page = Some(ByPage { reads: times(&[40, 60, 80]), programs: times(&[200, 500, 900]) });
+    let mut sim = Sim::new(HP_UFS, Timing { by_page, ..CELLS });
+    // Rows of the first die, page after page of its blocks.
+    for page in 0..4 {
+        sim.program(program(page, HostWrite, page * 64, 8), &spares(page * 8, 8), 1 + u64::from(page) * 8);
+    }
+    sim.drain();
+    let mut ends: Vec<_> = [200, 700, 1600, 1800].into_iter().map(us).zip(0..4).collect();
+    assert_eq!(sim.history(), ends);
+    (4..8).for_each(|token| sim.submit(read(token, HostRead, (token - 4) * 64, 1)));
+    sim.drain();
+    ends.extend([1840, 1900, 1980, 2020].into_iter().map(us).zip(4..8));
+    assert_eq!(sim.history(), ends);
+}
+
+/// Two planes with pages of four units, three of which are programmed at once.
+const WORD_LINES: Geometry = Geometry { planes: 2 * 3, word_line_pages: 3, pages_per_block: 21, ..HP_UFS };
+
+#[test]
+fn a_word_line_is_programmed_at_once_and_read_page_by_page() {
+    assert_eq!((WORD_LINES.row_units(), WORD_LINES.sense_units()), (24, 8));
+    assert_eq!([CellType::Slc, CellType::Tlc].map(|cell| WORD_LINES.program_units(cell)), [4, 24]);
+    let mut sim = Sim::new(WORD_LINES, Timing { page_register: true, ..CELLS });
+    sim.program(program(0, HostWrite, 0, 24), &spares(0, 24), 1);
+    sim.drain();
+    assert_eq!(sim.history(), [(us(550), 0)]);
+    // Within a page; over a border; a page that was sensed last; over two borders; another page of the last read.
+    for (token, unit, units) in [(1, 3, 5), (2, 7, 2), (3, 8, 1), (4, 10, 2), (5, 4, 20), (6, 20, 1)] {
+        sim.submit(read(token, HostRead, unit, units));
+        sim.drain();
+    }
+    let ends = sim.history().iter().map(|&(at, _)| at / 1000 - 550).skip(1).collect::<Vec<_>>();
+    assert_eq!(ends, [60, 180, 240, 240, 420, 480]);
+}
+
+#[test]
+fn a_data_superblock_in_slc_mode_has_the_times_of_slc() {
+    let mut sim = Sim::new(WORD_LINES, CELLS);
+    sim.nand.set_slc(Superblock(0), true);
+    sim.program(program(0, HostWrite, 0, 8), &spares(0, 8), 1);
+    sim.program(program(1, HostWrite, 8, 16), &spares(8, 16), 9);
+    sim.drain();
+    assert_eq!(sim.history(), [(us(150), 0), (us(450), 1)], "a page at a time");
+    sim.submit(read(2, HostRead, 6, 4));
+    sim.submit(erase(3, Background, 0, 0));
+    sim.drain();
+    assert_eq!(sim.history()[2..], [(us(500), 2), (us(5_500), 3)]);
+}
+
+#[test]
+#[should_panic(expected = "changes its mode while something is programmed in it")]
+fn a_superblock_keeps_its_mode_until_it_is_erased() {
+    let mut sim = Sim::new(HP_UFS, CELLS);
+    sim.program(program(0, HostWrite, 0, 8), &spares(0, 8), 1);
+    sim.nand.set_slc(Superblock(0), true);
 }

@@ -133,6 +133,9 @@ macro_rules! __type {
     (count_or($($range:tt)*)) => {
         $crate::CountOr
     };
+    (counts($($range:tt)*)) => {
+        $crate::Counts
+    };
     (choice($Choice:ty)) => {
         $Choice
     };
@@ -167,6 +170,9 @@ macro_rules! __kind {
     };
     (count_or($word:literal $min:literal to $max:literal)) => {
         $crate::Kind::CountOr { min: $min, max: $max, word: $word }
+    };
+    (counts($min:literal to $max:literal)) => {
+        $crate::Kind::Counts { min: $min, max: $max }
     };
     (choice($Choice:ty)) => {
         $crate::Kind::Choice { words: <$Choice>::NAMES, docs: <$Choice>::DOCS }
@@ -207,6 +213,9 @@ macro_rules! __read {
     };
     (count_or($word:literal $($range:tt)*), $value:expr) => {
         $value.as_integer().map_or($crate::CountOr::Word($word), |n| $crate::CountOr::Count(n as u32))
+    };
+    (counts($($range:tt)*), $value:expr) => {
+        $crate::Counts::of($value).expect("checked")
     };
     (choice($Choice:ty), $value:expr) => {
         <$Choice>::from_name($value.as_str().expect("checked")).expect("checked")

@@ -17,6 +17,8 @@ pub enum Kind {
     Wide { min: u64, max: u64 },
     /// An integer of 32 bits, bounds included, or one word.
     CountOr { min: u32, max: u32, word: &'static str },
+    /// An integer of 32 bits, bounds included, or a list of up to [`Counts::MOST`] of them.
+    Counts { min: u32, max: u32 },
     /// One of some integers.
     OneOf { numbers: &'static [u32] },
     /// One of some words.
@@ -33,6 +35,7 @@ impl Kind {
             Kind::Switch => "switch",
             Kind::Count { .. } | Kind::Amount { .. } | Kind::Wide { .. } | Kind::OneOf { .. } => "count",
             Kind::CountOr { .. } => "count_or",
+            Kind::Counts { .. } => "counts",
             Kind::Choice { .. } => "choice",
             Kind::Choices { .. } => "choices",
         }
@@ -47,6 +50,7 @@ impl Kind {
             Kind::Amount { min, max, whole } => format!("{min}..={max}, or a share of {whole} such as \"5 %\""),
             Kind::Wide { min, max } => format!("{min}..={max}"),
             Kind::CountOr { min, max, word } => format!("{min}..={max} or \"{word}\""),
+            Kind::Counts { min, max } => format!("{min}..={max}, an integer or a list of up to {}", Counts::MOST),
             Kind::OneOf { numbers } => {
                 let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
                 let (last, others) = numbers.split_last().expect("a choice");
@@ -97,6 +101,7 @@ impl Kind {
             Kind::Amount { min, max, .. } => inside(min.into(), max.into()) || Share::of(value).is_some(),
             Kind::Wide { min, max } => inside(min, max),
             Kind::CountOr { min, max, word } => inside(min.into(), max.into()) || value.as_str() == Some(word),
+            Kind::Counts { min, max } => Counts::of(value).is_some_and(|counts| counts.lie_in(min, max)),
             Kind::OneOf { numbers } => numbers.iter().any(|&n| inside(n.into(), n.into())),
             Kind::Choice { words, .. } => known(words, value),
             Kind::Choices { words, .. } => {
@@ -126,6 +131,49 @@ impl CountOr {
         match self {
             CountOr::Count(n) => Some(n),
             CountOr::Word(_) => None,
+        }
+    }
+}
+
+/// The value of a [`Kind::Counts`] parameter: at least one integer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Counts {
+    values: [u32; Counts::MOST],
+    len: usize,
+}
+
+impl Counts {
+    /// Length of the longest list.
+    pub const MOST: usize = 4;
+
+    /// One integer, or a list of some.
+    pub fn of(value: &Value) -> Option<Counts> {
+        let list = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        let mut counts = Counts { values: [0; Counts::MOST], len: list.len() };
+        if list.is_empty() || list.len() > Counts::MOST {
+            return None;
+        }
+        for (to, value) in counts.values.iter_mut().zip(list) {
+            *to = u32::try_from(value.as_integer()?).ok()?;
+        }
+        Some(counts)
+    }
+
+    fn lie_in(&self, min: u32, max: u32) -> bool {
+        self.all().iter().all(|n| (min..=max).contains(n))
+    }
+
+    /// The integers.
+    pub fn all(&self) -> &[u32] {
+        &self.values[..self.len]
+    }
+}
+
+impl From<Counts> for Value {
+    fn from(counts: Counts) -> Value {
+        match counts.all() {
+            [one] => Value::from(*one),
+            all => Value::from(all.to_vec()),
         }
     }
 }
@@ -292,5 +340,19 @@ mod tests {
     #[test]
     fn a_suffix_names_the_unit() {
         assert_eq!([unit_of("up_mib_per_s"), unit_of("cache_kib"), unit_of("tags")], ["MiB/s", "KiB", ""]);
+    }
+
+    #[test]
+    fn one_integer_or_a_list_of_some() {
+        let kind = Kind::Counts { min: 1, max: 90 };
+        let value = |text: &str| text.parse::<toml::Table>().expect("TOML")["a"].clone();
+        for (text, counts) in [("a = 40", &[40][..]), ("a = [40]", &[40]), ("a = [40, 60, 80]", &[40, 60, 80])] {
+            assert!(kind.admits(&value(text)), "{text}");
+            assert_eq!(Counts::of(&value(text)).expect("counts").all(), counts);
+        }
+        for text in ["a = []", "a = [1, 2, 3, 4, 5]", "a = [0]", "a = 91", "a = [4, 'b']", "a = -1", "a = 1.5"] {
+            assert!(!kind.admits(&value(text)), "{text}");
+        }
+        assert_eq!(Value::from(Counts::of(&value("a = [40, 60]")).expect("counts")), value("a = [40, 60]"));
     }
 }

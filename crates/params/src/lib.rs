@@ -44,7 +44,7 @@ mod owners;
 mod read;
 
 pub use declare::__by_default;
-pub use kind::{CountOr, Default, Field, Kind, Share, unit_of};
+pub use kind::{CountOr, Counts, Default, Field, Kind, Share, unit_of};
 pub use owners::{Owner, Owners};
 pub use read::{ParamError, check, known_keys_only, read};
 pub use toml::{Table, Value};

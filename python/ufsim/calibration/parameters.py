@@ -19,7 +19,7 @@ REACH = 4
 LOGARITHMIC = 8
 # If the lower bound is 0: below this part of the upper one values are equally spaced again.
 FROM_ZERO = 256
-NUMBERS = ("count", "count_or")
+NUMBERS = ("count", "count_or", "counts")
 
 Bounds = tuple[float, float]
 

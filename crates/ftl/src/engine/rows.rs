@@ -14,8 +14,7 @@ impl<M: Mapping> Engine<M> {
     #[inline(always)]
     pub(super) fn submit_row(&mut self, stream: Stream, items: &[u32], seq: Seq) {
         let n = items.len() as u32;
-        let page = self.core.layout.geometry().units_per_page;
-        let padded = n.div_ceil(page) * page;
+        let padded = n.next_multiple_of(self.core.blocks.program_units(stream));
         let ppa = self.core.blocks.place(stream, n, padded, seq.plus(n - 1));
         let mut spares = [None; MAX_ROW];
         for (i, &item) in items.iter().enumerate() {

@@ -32,6 +32,7 @@ pub fn config(data_superblocks: u32) -> EngineConfig {
             planes: 2,
             units_per_page: 4,
             pages_per_block: 4,
+            word_line_pages: 1,
             data_superblocks,
             meta_superblocks: 6,
         },

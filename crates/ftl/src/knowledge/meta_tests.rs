@@ -14,6 +14,7 @@ fn geometry(data_superblocks: u32, units_per_page: u32) -> Geometry {
         planes: 2,
         units_per_page,
         pages_per_block: 256 / units_per_page,
+        word_line_pages: 1,
         data_superblocks,
         meta_superblocks: 6,
     }

@@ -447,6 +447,7 @@ impl Programmed {
             planes: 1,
             units_per_page: 1,
             pages_per_block: 1,
+            word_line_pages: 1,
             data_superblocks: 0,
             meta_superblocks: place.0 / 32 + 1,
         };

@@ -88,6 +88,7 @@ mod tests {
             planes: 1,
             units_per_page: 1,
             pages_per_block: 4,
+            word_line_pages: 1,
             data_superblocks: 8,
             meta_superblocks: 1,
         };

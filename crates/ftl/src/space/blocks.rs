@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use nand::Layout;
+use nand::{CellType, Layout};
 use units::{Ppa, Seq, Superblock};
 
 use crate::knowledge::Record;
@@ -156,6 +156,13 @@ impl Blocks {
     pub fn first_in_slc(&self) -> Option<Superblock> {
         let full = |&sb: &Superblock| self.slc.holds(sb) && self.settled(sb) && !self.slc.is_folded(sb);
         (0..self.count()).map(Superblock).filter(full).min_by_key(|&sb| self.last_seq(sb))
+    }
+
+    /// Units of which a program of a stream is a multiple.
+    #[inline]
+    pub fn program_units(&self, stream: Stream) -> u32 {
+        let in_slc = self.open(stream).is_some_and(|sb| self.slc.holds(sb));
+        self.layout.geometry().program_units(if in_slc { CellType::Slc } else { CellType::Tlc })
     }
 
     /// Opens the least worn free superblock for a stream; for host data in SLC mode, if the cache has room.
@@ -360,6 +367,7 @@ mod tests {
             planes: 1,
             units_per_page: 1,
             pages_per_block: 4,
+            word_line_pages: 1,
             data_superblocks: 67,
             meta_superblocks: 1,
         };

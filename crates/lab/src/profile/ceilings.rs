@@ -161,7 +161,9 @@ impl Profile {
         let row = timing.transfer(geometry.row_units()).0 as f64;
         let busy = match (pattern.writes, pattern.sequential) {
             (false, false) => of(Kind::Read) + timing.transfer(1).0 as f64,
-            (false, true) => of(Kind::Read) * self.senses(units) + row * self.rows(units),
+            (false, true) => {
+                of(Kind::Read) * self.senses(units) * f64::from(geometry.word_line_pages) + row * self.rows(units)
+            }
             (true, _) => (of(Kind::Program) + row) * self.rows(units),
         };
         rate(if pattern.writes { self.writing_dies() } else { geometry.dies().into() }, busy)
@@ -197,7 +199,8 @@ impl Profile {
             false if sensed_before => timing.transfer(units),
             false => timing.cell(CellType::Tlc, Kind::Read) + timing.transfer(units.min(row)),
             true if self.values.sram.write_through => {
-                timing.cell(CellType::Tlc, Kind::Program) + timing.transfer(units.min(geometry.units_per_page))
+                timing.cell(CellType::Tlc, Kind::Program)
+                    + timing.transfer(units.min(geometry.program_units(CellType::Tlc)))
             }
             true => Nanos::ZERO,
         };

@@ -28,6 +28,14 @@ pub(super) fn require(
 pub(super) fn check(v: &Values) -> Result<(), ParamError> {
     v.nand.geometry.check(&v.superblock)?;
     let g = v.geometry();
+    let programs = v.nand.timing.tlc_program_us;
+    require(
+        g.word_line_pages == 1 || programs.all().len() == 1,
+        "nand",
+        "tlc_program_us",
+        programs,
+        format!("one time: a program writes nand.word_line_pages = {} pages at once", g.word_line_pages),
+    )?;
     require(
         g.data_superblocks <= MAX_SUPERBLOCKS,
         "nand",

@@ -43,14 +43,14 @@ pub const FACTS: &[Fact] = &[
     },
     Fact {
         name: "row_bytes",
-        about: "A row: what one die senses or programs at once.",
-        formula: "nand.planes x nand.page_kib x 1024",
+        about: "A row: what one die programs at once, and senses a page on every plane at a time.",
+        formula: "nand.planes x nand.page_kib x nand.word_line_pages x 1024",
         value: |p| bytes(row_bytes(p)),
     },
     Fact {
         name: "superblock_bytes",
         about: "A superblock: a block on every plane of each of its dies. It is filled, collected and erased as one.",
-        formula: "superblock.dies x row_bytes x nand.pages_per_block",
+        formula: "superblock.dies x row_bytes x nand.pages_per_block / nand.word_line_pages",
         value: |p| bytes(superblock_bytes(p)),
     },
     Fact {

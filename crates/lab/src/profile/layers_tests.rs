@@ -53,7 +53,7 @@ fn differing(a: &Values, b: &Values) -> Vec<String> {
 fn a_variant_has_its_parents_values_and_its_own() {
     let (own, parent) = (parse(SLOWER).unwrap(), Profile::load("hp-ufs", &[]).unwrap());
     assert_eq!(differing(&own.values, &parent.values), ["nand.tlc_read_us"]);
-    assert_eq!(own.values.nand.timing.tlc_read_us, 90);
+    assert_eq!(own.values.nand.timing.tlc_read_us.all(), [90]);
     assert_eq!(own.origin, "p.toml");
 }
 
@@ -114,7 +114,7 @@ fn chains_are_followed_through_files() {
         "extends = \"fast.toml\"\n[nand]\ntlc_read_us = 30\n[sources]\n\"nand.tlc_read_us\" = \"a data sheet\"\n";
     let path = folder.put("variants/last.toml", last);
     let told = Description::load(&path, &[]).unwrap();
-    assert_eq!(told.profile().values.nand.timing.tlc_read_us, 30);
+    assert_eq!(told.profile().values.nand.timing.tlc_read_us.all(), [30]);
     let json: serde_json::Value = serde_json::from_str(&told.to_json()).unwrap();
     let chain: Vec<&str> = json["extends"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     assert_eq!(chain.len(), 3);
@@ -214,9 +214,9 @@ fn one_file_says_the_same_as_all_of_them() {
 #[test]
 fn numbers_in_a_wrong_form_are_told_the_right_one() {
     for (value, told) in [
-        ("\"50\"", "nand.tlc_read_us = \"50\": must be 1..=100000, an integer: write 50"),
-        ("50.0", "nand.tlc_read_us = 50.0: must be 1..=100000, an integer: write 50"),
-        ("50.5", "nand.tlc_read_us = 50.5: must be 1..=100000, an integer"),
+        ("\"50\"", "nand.tlc_read_us = \"50\": must be 1..=100000, an integer or a list of up to 4: write 50"),
+        ("50.0", "nand.tlc_read_us = 50.0: must be 1..=100000, an integer or a list of up to 4: write 50"),
+        ("50.5", "nand.tlc_read_us = 50.5: must be 1..=100000, an integer or a list of up to 4"),
     ] {
         let text = SLOWER.replace("90", value);
         assert_eq!(parse(&text).unwrap_err(), format!("profile p.toml: {told}"));

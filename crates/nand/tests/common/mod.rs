@@ -19,6 +19,7 @@ pub const HP_UFS: Geometry = Geometry {
     planes: 2,
     units_per_page: 4,
     pages_per_block: 64,
+    word_line_pages: 1,
     data_superblocks: 4,
     meta_superblocks: 1,
 };
@@ -31,6 +32,7 @@ pub const SMALL: Geometry = Geometry {
     planes: 2,
     units_per_page: 2,
     pages_per_block: 3,
+    word_line_pages: 1,
     data_superblocks: 2,
     meta_superblocks: 1,
 };
@@ -39,6 +41,7 @@ pub const SMALL: Geometry = Geometry {
 pub const CELLS: Timing = Timing {
     slc: CellTiming { read: Nanos::from_micros(25), program: Nanos::from_micros(150), erase: Nanos::from_millis(5) },
     tlc: CellTiming { read: Nanos::from_micros(60), program: Nanos::from_micros(550), erase: Nanos::from_millis(5) },
+    by_page: None,
     channel_bytes_per_us: 0,
     page_register: false,
     free: FreeWork::Nothing,

@@ -276,6 +276,7 @@ fn geometries() -> impl Strategy<Value = Geometry> {
             planes,
             units_per_page,
             pages_per_block,
+            word_line_pages: 1,
             data_superblocks: 3 - meta,
             meta_superblocks: meta,
         },
@@ -297,6 +298,7 @@ fn timings() -> impl Strategy<Value = Timing> {
         |(slc, tlc, channel_bytes_per_us, page_register, free)| Timing {
             slc,
             tlc,
+            by_page: None,
             channel_bytes_per_us,
             page_register,
             free,

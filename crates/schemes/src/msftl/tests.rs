@@ -18,6 +18,7 @@ fn meta(bytes: u32, capacity_units: u32) -> Meta {
         planes: 2,
         units_per_page: 4,
         pages_per_block: 64,
+        word_line_pages: 1,
         data_superblocks: 28,
         meta_superblocks: 6,
     };
