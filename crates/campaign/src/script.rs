@@ -114,7 +114,7 @@ impl Script {
         // Each scheme gets whole segments and parts of 1 or 2 KiB, with both paces of GC.
         set.push(("scheme.*.segment_kib", [4, 1, 2][(index % 3) as usize].to_string()));
         set.extend(collection(index / 3));
-        if index % 7 == 5 {
+        if index % 7 == 5 && kind != Kind::Large {
             word_lines(&mut set);
         }
         if preset.parts.mapping == MappingKind::of::<schemes::SegmentLog>() && preset.parts.brings.is_empty() {
@@ -340,7 +340,7 @@ fn collection(index: u64) -> Vec<(&'static str, String)> {
 fn word_lines(set: &mut Vec<(&'static str, String)>) {
     let of = |wanted: &str| {
         let found = set.iter().rev().find(|(key, _)| *key == wanted);
-        found.and_then(|(_, value)| value.parse::<u32>().ok()).expect("every device has this key")
+        found.and_then(|(_, value)| value.parse::<u32>().ok()).expect("a small device has this key")
     };
     let row_kib = 2 * of("nand.planes") * of("nand.page_kib");
     let reserve_kib = of("sram.reserve_kib").max(2 * row_kib);
