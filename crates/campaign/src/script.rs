@@ -336,16 +336,17 @@ fn collection(index: u64) -> Vec<(&'static str, String)> {
     set
 }
 
-/// Two pages of a word line are programmed at once, and the pool has room for that.
+/// Two pages of a word line are programmed at once, where the pool of a small device has room for two such programs.
 fn word_lines(set: &mut Vec<(&'static str, String)>) {
     let of = |wanted: &str| {
         let found = set.iter().rev().find(|(key, _)| *key == wanted);
         found.and_then(|(_, value)| value.parse::<u32>().ok()).expect("a small device has this key")
     };
     let row_kib = 2 * of("nand.planes") * of("nand.page_kib");
-    let reserve_kib = of("sram.reserve_kib").max(2 * row_kib);
-    let more = [("nand.word_line_pages", 2), ("sram.reserve_kib", reserve_kib), ("sram.pool_kib", 1024)];
-    set.extend(more.map(|(key, value)| (key, value.to_string())));
+    if row_kib <= 64 {
+        let reserve_kib = of("sram.reserve_kib").max(2 * row_kib);
+        set.extend([("nand.word_line_pages", "2".into()), ("sram.reserve_kib", reserve_kib.to_string())]);
+    }
 }
 
 /// A device of 8 to 64 GiB with superblocks of 64 MiB.

@@ -17,6 +17,7 @@ pub const EMBEDDED: &[(&str, &str)] = &[
     ("nexus5", include_str!("../../../../profiles/nexus5.toml")),
     ("emmc45", include_str!("../../../../profiles/emmc45.toml")),
     ("ufs21", include_str!("../../../../profiles/ufs21.toml")),
+    ("ufs-4.0-512", include_str!("../../../../profiles/ufs-4.0-512.toml")),
     ("mqsim", include_str!("../../../../profiles/mqsim.toml")),
     ("instant", include_str!("../../../../profiles/instant.toml")),
     ("tiny", include_str!("../../../../profiles/tiny.toml")),
