@@ -458,16 +458,30 @@ def profiles(
     as_toml: Annotated[
         bool, typer.Option("--toml", help="Print the profile as one TOML file that extends nothing.")
     ] = False,
+    capacity: Annotated[
+        str | None,
+        typer.Option(
+            "--capacity",
+            metavar="SIZE",
+            help="Print a file for a device of this size, such as 256g, that extends the profile: to be filled in.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the device profiles, or check one and tell what follows from it and where each number comes from."""
     settings = options["settings"]
     if as_toml and as_json:
         raise UsageError("--toml and --json exclude each other")
+    if capacity is not None and (as_toml or as_json):
+        raise UsageError("--capacity prints a file of its own: it excludes --toml and --json")
     if name is None:
-        if as_toml or settings:
-            raise UsageError("--toml and --set need the NAME of a profile, or a FILE")
+        if as_toml or settings or capacity is not None:
+            raise UsageError("--toml, --capacity and --set need the NAME of a profile, or a FILE")
         cli_profiles.print_list(as_json)
+    elif capacity is not None:
+        from ufsim.skeleton import skeleton
+
+        say(skeleton(name, capacity, settings))
     elif as_toml:
         say(devices.profile_toml(name, settings).rstrip())
     elif as_json:

@@ -5,7 +5,7 @@ A file appears when it is complete, under the name that `ufsim.inputs` gives its
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,14 @@ log = logging.getLogger("ufsim")
 
 
 class RunStore:
-    """A directory of results. A name stands for the inputs of one and the version of ufsim that has made it."""
+    """A directory of results. A name stands for the inputs of one and the version of ufsim that has made it.
 
-    def __init__(self, directory: Path) -> None:
+    A result has these `keys`.
+    """
+
+    def __init__(self, directory: Path, keys: Iterable[str] = ()) -> None:
         self.directory = outputs.ready(directory)
+        self.keys = tuple(keys)
 
     def kept(self, inputs: Mapping[str, Any], make: Callable[[], Document]) -> Document:
         """What `make` gives of these inputs, from the directory if it is there.
@@ -39,7 +43,10 @@ class RunStore:
         """A result, if it is there. One that cannot be read is made again."""
         path = self.path(name)
         try:
-            return parse(path.read_text(encoding="utf-8"))
+            document = parse(path.read_text(encoding="utf-8"))
+            if missing := [key for key in self.keys if key not in document]:
+                raise ValueError(f"no '{missing[0]}' in it")
+            return document
         except FileNotFoundError:
             return None
         except (ValueError, TypeError) as error:

@@ -100,8 +100,8 @@ def test_a_variant_runs_and_can_be_written_as_one_file(ufsim: Command, variant: 
     ("text", "told"),
     [
         ("", "there is nothing in it: a profile has extends"),
-        (VARIANT.replace("90", '"50"'), 'nand.tlc_read_us = "50": must be 1..=100000, an integer: write 50'),
-        (VARIANT.replace("90", "50.0"), "nand.tlc_read_us = 50.0: must be 1..=100000, an integer: write 50"),
+        (VARIANT.replace("90", '"50"'), 'nand.tlc_read_us = "50": must be 1..=100000, an integer or a list'),
+        (VARIANT.replace("90", "50.0"), "nand.tlc_read_us = 50.0: must be 1..=100000, an integer or a list"),
         (VARIANT.replace('"slower cells"', '""'), "must be a non-empty string"),
         (VARIANT.replace("[assumed]\n", "[assumed]\n#"), "nand.tlc_read_us = 90: differs from 60 in hp-ufs"),
         ('extends = "pixel"', 'extends = "pixel": no such profile: must be one of hp-ufs, '),
@@ -137,3 +137,28 @@ def test_the_version_names_the_sources(ufsim: Command, tmp_path: Path) -> None:
     assert ufsim("--version").stdout == f"ufsim {package.__version__}\n"
     result = package.run("samples/formats/fio-3.33.iolog", "ideal", profile="tiny", replay="closed", depth=1)
     assert result.version == package.__version__
+
+
+@pytest.mark.parametrize(("parent", "capacity", "mib"), [("ufs-4.0-512", "256g", 262_144), ("ufs21", "512G", 1 << 19)])
+def test_a_device_of_another_size_is_a_profile_to_begin_with(
+    parent: str, capacity: str, mib: int, ufsim: Command, tmp_path: Path
+) -> None:
+    made = ufsim("profiles", parent, "--capacity", capacity, "--set", "nand.page_kib=8")
+    path = tmp_path / "mine.toml"
+    path.write_text(made.stdout)
+    device = package.describe_profile(path)
+    assert device["extends"][0] == parent
+    assert device["facts"]["usable_bytes"] == mib << 20
+    assert not any(device["schemes"].values()), "every scheme runs on it"
+    base = package.describe_profile(parent)["facts"]
+    assert device["facts"]["overprovision_ratio"] == pytest.approx(base["overprovision_ratio"], abs=0.01)
+    values = {value["key"]: value for value in device["values"]}
+    assert values["nand.page_kib"]["value"] == 8 and values["nand.page_kib"]["assumed"]
+
+
+def test_what_is_no_size_or_fits_no_device_is_told(ufsim: Command) -> None:
+    assert (
+        "capacity is 'large'; allowed: a size such as 128g" in ufsim("profiles", "ufs21", "--capacity", "large").stderr
+    )
+    assert "block numbers travel in 16 bits" in ufsim("profiles", "hp-ufs", "--capacity", "1t").stderr
+    assert "--capacity" in ufsim("profiles", "--capacity", "64g").stderr

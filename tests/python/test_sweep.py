@@ -306,6 +306,23 @@ def test_show_prints_means_and_draws(small: tuple[lab.Sweep, Path], ufsim: Comma
     assert told.returncode == 1 and "did you mean 'iops'" in told.stderr
 
 
+def test_statistics_of_nothing_are_refused_and_a_result_that_is_none_is_made_again(
+    tmp_path: Path, ufsim: Command
+) -> None:
+    grid = tmp_path / "grid.toml"
+    grid.write_text('[fixed]\nprofile = "tiny"\nworkload = "rw=write size=1m"\n[axes]\nscheme = ["ufs", "ideal"]\n')
+    out = tmp_path / "out"
+    assert ufsim("sweep", grid, "--out", out).returncode == 0
+    table = (out / "results.parquet").read_bytes()
+    shown = ufsim("sweep", "show", out, "--y", "read_p99_ns")
+    assert shown.returncode != 0 and "y is 'read_p99_ns'; allowed: a column that some run" in shown.stderr
+    point = min((out / "points").glob("*.json"))
+    point.write_text("{}\n")
+    again = ufsim("sweep", grid, "--out", out)
+    assert again.returncode == 0 and f"{point}: no 'scheme' in it; the run is made again" in again.stderr
+    assert (out / "results.parquet").read_bytes() == table
+
+
 def test_the_grid_among_the_jobs_has_200_points() -> None:
     points = points_of(grids.read_grid(ROOT / "jobs/sweep-host-memory.toml"))
     assert len({point.name for point in points}) == 200

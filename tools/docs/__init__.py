@@ -28,6 +28,17 @@ def shown(result: Annotated[Path, typer.Argument(help="out/demo.json of `ufsim d
     RESULT.write_text(condensed(kept(result)) + "\n", encoding="utf-8")
 
 
+@app.command("today")
+def devices_of_today(
+    points: Annotated[Path, typer.Argument(help="out/today of jobs/sweep-today.toml")],
+) -> None:
+    """Keeps the data sheet and the study of the page on devices of today."""
+    from tools.docs.today import RECORD, measured
+    from tools.records import keep
+
+    keep(RECORD, measured(points))
+
+
 @app.command()
 def explored(
     result: Annotated[Path, typer.Argument(help="what `make explore` has written")],

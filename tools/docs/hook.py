@@ -14,7 +14,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from tools.docs import calibration, cli, declared, demo, hosts, measured, notebook, results, tested
+from tools.docs import calibration, cli, declared, demo, hosts, measured, notebook, results, tested, today
 from tools.project import ROOT
 from ufsim_papers import pages as papers
 
@@ -66,6 +66,7 @@ NAMED: dict[str, Callable[[str], str]] = {
     "fitted": calibration.parameters,
     "residuals": calibration.residuals,
     "twohosts": hosts.part,
+    "today": today.part,
     **papers.NAMED,
 }
 

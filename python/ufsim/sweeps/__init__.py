@@ -62,7 +62,7 @@ def sweep(
     directory = outputs.ready(Path(out))
     for name in (table.WHOLE, table.PARTIAL):
         (directory / name).unlink(missing_ok=True)
-    store = RunStore(directory / "points")
+    store = RunStore(directory / "points", keys=("scheme", "latency_ns", "digest"))
     left = means.left(points, store)
     with means.states(directory) as states:
         failures = means.run(left, store, states, progress)

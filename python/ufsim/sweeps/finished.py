@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ufsim import _core
 from ufsim.names import check_choice
 from ufsim.sweeps import statistics, table
 from ufsim.sweeps.failures import Failure
@@ -80,6 +81,8 @@ class Sweep:
         """
         if y is not None:
             check_choice("y", y, self.columns)
+            if self.frame[y].isna().all():
+                raise _core.ConfigError(f"y is '{y}'; allowed: a column that some run of the sweep has a value of")
             return y
         if not (self.frame["replay"] == "timed").any() or len(self.frame) == 0:
             return "throughput_mib_per_s"

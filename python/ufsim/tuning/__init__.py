@@ -50,7 +50,7 @@ def tune(
     read = task_of(task, runs=budget) if isinstance(task, Mapping) else read_task(task, budget)
     means = Means(jobs_of(jobs), cache, dask, ship)
     directory = outputs.ready(Path(out))
-    store = RunStore(directory / "points")
+    store = RunStore(directory / "points", keys=("scheme", "latency_ns", "digest"))
     with means.states(directory) as states:
         bench = Bench(read, means, store, states)
         return finished(bench, search(bench, progress), directory)

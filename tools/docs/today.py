@@ -1,0 +1,121 @@
+"""The page on devices of today: a data sheet beside the simulation, and the study of compressed tables.
+
+`python -m tools docs today out/today` measures the first, reads the second from the sweep `jobs/sweep-today.toml`, and
+keeps both in docs/data/today.json.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas
+
+from tools.project import ROOT
+from tools.records import kept, origin
+from ufsim.chance import gain_percent, gain_text, over, told
+from ufsim.formats import number
+from ufsim_papers.markdown import code, table
+
+RECORD = ROOT / "docs" / "data" / "today.json"
+PROFILE = "ufs-4.0-512"
+SEEDS = 3
+MB = 1_000_000
+
+
+class Line(NamedTuple):
+    """A figure of a data sheet: what it is, its value and unit, who says so, the job, and what is set for it."""
+
+    what: str
+    published: float
+    unit: str
+    source: str
+    job: str
+    settings: dict[str, int]
+
+
+INFER = "PowerInfer-2, arXiv 2406.06282"
+BSD = "FreeBSD review D51893, another device"
+SHEET = (
+    Line("sequential reads, 512 KiB", 4200, "MB/s", "Samsung, 2022", "rw=read bs=512k size=8g iodepth=32", {}),
+    Line("sequential writes, 512 KiB", 2800, "MB/s", "Samsung, 2022", "rw=write bs=512k size=8g iodepth=32", {}),
+    Line(
+        "random reads, 4 KiB in 128 MB",
+        263_000,
+        "IOPS",
+        INFER,
+        "rw=randread bs=4k size=128m iodepth=32 number_ios=200000",
+        {},
+    ),
+    Line(
+        "random reads, 4 KiB in 512 MB",
+        207_000,
+        "IOPS",
+        INFER,
+        "rw=randread bs=4k size=512m iodepth=32 number_ios=200000",
+        {},
+    ),
+    Line("random reads, 512 KiB", 3500, "MB/s", INFER, "rw=randread bs=512k size=8g iodepth=32", {}),
+    Line("writes, 1 MiB, with WriteBooster", 1644, "MB/s", BSD, "rw=write bs=1m size=8g iodepth=32", {}),
+    Line("and without", 583, "MB/s", BSD, "rw=write bs=1m size=8g iodepth=32", {"slc.superblocks": 0}),
+)
+SIZES_KIB = (4, 8, 16, 24, 32, 64, 128, 256, 512)
+
+
+def measured(points: Path) -> dict[str, Any]:
+    """The record, from runs of the sheet's jobs and the results of the sweep."""
+    import ufsim
+
+    def rates(job: str, settings: dict[str, int]) -> list[list[float]]:
+        result = ufsim.run(job, scheme="ufs", profile=PROFILE, seeds=SEEDS, settings=settings)
+        return [[one.iops, one.throughput_mib_per_s * 1024 * 1024 / MB] for one in result.each_seed]
+
+    sheet = [rates(line.job, line.settings) for line in SHEET]
+    sizes = [rates(f"rw=randread bs={kib}k size=1g iodepth=32 number_ios=30000", {}) for kib in SIZES_KIB]
+    frame = pandas.read_parquet(points / "results.parquet")
+    columns = ["overwritten_percent", "range_gib", "scheme", "seed", "iops", "read_p99_ns"]
+    study = frame[columns].to_dict(orient="records")
+    return {**origin(ufsim.__version__), "sheet": sheet, "sizes": sizes, "study": study}
+
+
+def sheet() -> str:
+    """The data sheet beside the simulation."""
+    rows = []
+    for line, seeds in zip(SHEET, kept(RECORD)["sheet"], strict=True):
+        found = over(seed[0 if line.unit == "IOPS" else 1] for seed in seeds)
+        assert found is not None
+        off = (found.mean / line.published - 1) * 100
+        rows.append(
+            [line.what, f"{line.published:,.0f} {line.unit}", line.source, told(found, number), f"{off:+.0f} %"]
+        )
+    return table(("figure", "published", "by", "simulated>", "off>"), rows)
+
+
+def sizes() -> str:
+    """Bandwidth of random reads by their size."""
+    by_size = zip(SIZES_KIB, kept(RECORD)["sizes"], strict=True)
+    rows = [[str(kib), told(over(seed[1] for seed in seeds), number)] for kib, seeds in by_size]
+    return table(("KiB", "MB/s>"), rows)
+
+
+def study() -> str:
+    """Gains over `ufs`, seed by seed."""
+    frame = pandas.DataFrame(kept(RECORD)["study"])
+    schemes = [scheme for scheme in frame["scheme"].unique() if scheme != "ufs"]
+    rows = []
+    for (percent, gib), point in frame.groupby(["overwritten_percent", "range_gib"], sort=True):
+        by_scheme = point.pivot(index="seed", columns="scheme", values="iops")
+        base = over(by_scheme["ufs"])
+        gains = [
+            over(gain_percent(*pair, shorter=False) for pair in zip(by_scheme["ufs"], by_scheme[scheme], strict=True))
+            for scheme in schemes
+        ]
+        rows.append([f"{percent:g} %", f"{gib} GiB", told(base, number), *map(gain_text, gains)])
+    heads = ("overwritten", "range", "`ufs`, IOPS>", *(f"{code(scheme)}>" for scheme in schemes))
+    return table(heads, rows)
+
+
+PARTS = {"sheet": sheet, "sizes": sizes, "study": study}
+
+
+def part(name: str) -> str:
+    """A table of the page."""
+    return PARTS[name]()
