@@ -137,6 +137,26 @@ def test_fio_json_has_the_shape_of_fio(ufsim: Command) -> None:
     assert sum(job["read"]["total_ios"] for job in fio["jobs"]) > 0
 
 
+def test_fio_json_has_what_programs_that_draw_it_read(ufsim: Command, tmp_path: Path) -> None:
+    """Each of these keys is read by fio-plot 1.1 without asking whether it is there."""
+    job = tmp_path / "job.fio"
+    job.write_text("[global]\nbs=8k\nsize=64m\n[a]\nrw=randread\niodepth=4\nnumjobs=2\ngroup_reporting\n")
+    (drawn,) = document(ufsim("run", job, "--profile", "tiny", "--fio-json"))["jobs"]
+    assert {name: drawn["job options"][name] for name in ("rw", "bs", "iodepth", "numjobs")} == {
+        "rw": "randread",
+        "bs": "8k",
+        "iodepth": "4",
+        "numjobs": "2",
+    }
+    read = drawn["read"]
+    assert {"bw", "iops", "iops_stddev", "lat_ns"} <= set(read) and read["iops_samples"] > 1
+    assert read["iops_min"] <= read["iops_mean"] <= read["iops_max"]
+    assert read["iops_mean"] == pytest.approx(read["iops"], rel=0.1)
+    bins = [share for unit in ("ns", "us", "ms") for share in drawn[f"latency_{unit}"].values()]
+    assert len(bins) == 32 and sum(bins) == pytest.approx(100)
+    assert drawn["usr_cpu"] == drawn["sys_cpu"] == 0
+
+
 def test_a_job_file_runs(ufsim: Command, tmp_path: Path) -> None:
     job = tmp_path / "mixed.fio"
     job.write_text("[mixed]\nrw=randrw\nbs=4k\nsize=64m\nio_size=8m\niodepth=4\ndirect=1\n")

@@ -6,7 +6,7 @@ use ufs::{VictimPolicy, Victims};
 use units::{Nanos, UNIT_BYTES, UNIT_KIB};
 
 use crate::sabotage::Sabotage;
-use crate::space::slc::SlcConfig;
+use crate::slc_config::SlcConfig;
 use crate::write_path::WritePathConfig;
 
 params::params! {

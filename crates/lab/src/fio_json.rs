@@ -4,7 +4,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::result::{GroupResult, KindResult, RunResult};
+use crate::report::{FIO_BORDERS, FIO_LAST};
+use crate::result::{GroupResult, KindOverTime, KindResult, RunResult};
 
 /// The report as `fio --output-format=json` prints it (fio 3.x). Rates are in KiB/s and B/s, run times in
 /// milliseconds, latencies in nanoseconds. There is no time stamp: equal runs give equal documents.
@@ -12,11 +13,18 @@ pub fn fio_json(result: &RunResult) -> Value {
     json!({
         "fio version": format!("fio-3.0 (ufsim {})", result.setup.version),
         "global options": {},
-        "jobs": result.groups.iter().enumerate().map(|(id, group)| job(id, group)).collect::<Vec<_>>(),
+        "jobs": result.groups.iter().enumerate().map(|(id, group)| job(id, group, result)).collect::<Vec<_>>(),
     })
 }
 
-fn job(id: usize, group: &GroupResult) -> Value {
+fn job(id: usize, group: &GroupResult, result: &RunResult) -> Value {
+    let over_time = |kind: &str| {
+        // Intervals are those of all groups together.
+        let alone = result.groups.len() == 1;
+        result.over_time.kinds.get(kind).filter(|_| alone).map(|found| (found, result.over_time.interval_ns))
+    };
+    let directed = |kind: &str| direction(group.kinds.get(kind), over_time(kind));
+    let [latency_ns, latency_us, latency_ms] = latency_shares(&group.latency_bins);
     let longest = group.kinds.values().map(|k| k.runtime_ns).max().unwrap_or(0);
     json!({
         "jobname": group.name,
@@ -24,15 +32,65 @@ fn job(id: usize, group: &GroupResult) -> Value {
         "error": 0,
         "elapsed": longest.div_ceil(1_000_000_000),
         "job_runtime": longest / 1_000_000,
-        "job options": {},
-        "read": direction(group.kinds.get("read")),
-        "write": direction(group.kinds.get("write")),
-        "trim": direction(group.kinds.get("trim")),
+        "job options": group.options,
+        "read": directed("read"),
+        "write": directed("write"),
+        "trim": directed("trim"),
         "sync": sync(group.kinds.get("flush")),
+        "latency_ns": latency_ns,
+        "latency_us": latency_us,
+        "latency_ms": latency_ms,
+        "usr_cpu": 0.0,
+        "sys_cpu": 0.0,
     })
 }
 
-fn direction(kind: Option<&KindResult>) -> Value {
+/// Per cent of the requests in each of fio's bins, which it has by nanoseconds, microseconds and milliseconds.
+fn latency_shares(bins: &[(u64, u64)]) -> [Value; 3] {
+    let all: u64 = bins.iter().map(|(_, count)| count).sum();
+    let share = |border: u64| {
+        let count = bins.iter().find(|(known, _)| *known == border).map_or(0, |(_, count)| *count);
+        if all == 0 { 0.0 } else { count as f64 * 100.0 / all as f64 }
+    };
+    let unit = |ns: u64| FIO_BORDERS.into_iter().map(move |border| (border.to_string(), share(border * ns).into()));
+    let last = [("2000".to_owned(), share(FIO_LAST).into()), (">=2000".to_owned(), share(u64::MAX).into())];
+    let ms: Map<String, Value> = unit(1_000_000).chain(last).collect();
+    [Value::Object(unit(1).collect()), Value::Object(unit(1_000).collect()), ms.into()]
+}
+
+/// Least, largest, mean and standard deviation of a rate over intervals. The last interval, which ends with the run, is
+/// left out where there are others.
+struct Samples {
+    least: f64,
+    most: f64,
+    mean: f64,
+    deviation: f64,
+    count: usize,
+}
+
+impl Samples {
+    fn of(amounts: &[u64], interval_ns: u64) -> Samples {
+        let whole = if amounts.len() > 1 { &amounts[..amounts.len() - 1] } else { amounts };
+        let rates: Vec<f64> = whole.iter().map(|&amount| amount as f64 * 1e9 / interval_ns as f64).collect();
+        let n = rates.len().max(1) as f64;
+        let mean = rates.iter().sum::<f64>() / n;
+        let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+        Samples {
+            least: rates.iter().copied().reduce(f64::min).unwrap_or(0.0),
+            most: rates.iter().copied().reduce(f64::max).unwrap_or(0.0),
+            mean,
+            deviation: if rates.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 },
+            count: rates.len(),
+        }
+    }
+}
+
+fn direction(kind: Option<&KindResult>, over_time: Option<(&KindOverTime, u64)>) -> Value {
+    let samples = |of: fn(&KindOverTime) -> &[u64]| {
+        over_time.map_or(Samples::of(&[], 1), |(kind, interval_ns)| Samples::of(of(kind), interval_ns))
+    };
+    let (iops, bw) = (samples(|kind| &kind.requests), samples(|kind| &kind.bytes));
+    let kib = |bytes: f64| bytes / 1024.0;
     let bytes = kind.map_or(0, |k| k.bytes);
     let ios = kind.map_or(0, |k| k.latency_ns.count);
     let runtime_ns = kind.map_or(0, |k| k.runtime_ns);
@@ -43,6 +101,17 @@ fn direction(kind: Option<&KindResult>) -> Value {
         "bw_bytes": per_second(bytes) as u64,
         "bw": (per_second(bytes) / 1024.0) as u64,
         "iops": per_second(ios),
+        "iops_min": iops.least,
+        "iops_max": iops.most,
+        "iops_mean": iops.mean,
+        "iops_stddev": iops.deviation,
+        "iops_samples": iops.count,
+        "bw_min": kib(bw.least) as u64,
+        "bw_max": kib(bw.most) as u64,
+        "bw_agg": 100.0,
+        "bw_mean": kib(bw.mean),
+        "bw_dev": kib(bw.deviation),
+        "bw_samples": bw.count,
         "runtime": runtime_ns / 1_000_000,
         "total_ios": ios,
         "short_ios": 0,
@@ -84,13 +153,37 @@ mod tests {
             latency_ns: Latency { count: 2048, mean: 5.5, min: 1, max: 9, ..Latency::default() },
             percentile_ns: [("99.000000".to_owned(), 8)].into(),
         };
-        let value = direction(Some(&kind));
+        let value = direction(Some(&kind), None);
         assert_eq!(value["bw"], 4096);
         assert_eq!(value["bw_bytes"], 4 << 20);
         assert_eq!(value["iops"], 1024.0);
         assert_eq!(value["runtime"], 2000);
         assert_eq!(value["clat_ns"]["percentile"]["99.000000"], 8);
         assert!(value["lat_ns"].get("percentile").is_none());
-        assert_eq!(direction(None)["total_ios"], 0);
+        assert_eq!(direction(None, None)["total_ios"], 0);
+    }
+
+    #[test]
+    fn latencies_fall_into_fios_bins() {
+        let [ns, us, ms] = latency_shares(&[(1_000, 1), (2_000, 2), (750_000, 5), (2_000_000_000, 1), (u64::MAX, 1)]);
+        assert_eq!((&ns["1000"], &us["2"], &us["750"]), (&json!(10.0), &json!(20.0), &json!(50.0)));
+        assert_eq!((&ms["2000"], &ms[">=2000"], &ms["4"]), (&json!(10.0), &json!(10.0), &json!(0.0)));
+        assert_eq!([ns, us, ms].map(|unit| unit.as_object().expect("bins").len()), [10, 10, 12]);
+        assert_eq!(latency_shares(&[])[0]["2"], 0.0);
+    }
+
+    #[test]
+    fn rates_are_those_of_whole_intervals() {
+        let kind = KindOverTime { requests: vec![10, 30, 20, 1], bytes: vec![4096; 4], ..KindOverTime::default() };
+        let value = direction(None, Some((&kind, 500_000_000)));
+        assert_eq!(value["iops_min"], 20.0);
+        assert_eq!(value["iops_max"], 60.0);
+        assert_eq!(value["iops_mean"], 40.0);
+        assert_eq!(value["iops_stddev"], 20.0);
+        assert_eq!(
+            (&value["iops_samples"], &value["bw_mean"], &value["bw_dev"]),
+            (&json!(3), &json!(8.0), &json!(0.0))
+        );
+        assert_eq!(direction(None, None)["iops_samples"], 0, "of several groups nobody has kept intervals");
     }
 }

@@ -1,5 +1,7 @@
 //! What a run records while it goes.
 
+use std::collections::BTreeMap;
+
 use ftl::DeviceStats;
 use hdrhistogram::Histogram;
 use host::HostStats;
@@ -125,6 +127,8 @@ impl KindStats {
 pub struct GroupStats {
     /// Name of the fio job or trace file.
     pub name: String,
+    /// See [`GroupInfo::options`].
+    pub options: BTreeMap<String, String>,
     /// By kind, in the order of [`WorkOp::NAMES`].
     pub kinds: [Option<KindStats>; KINDS],
 }
@@ -167,6 +171,7 @@ impl Measure {
         self.groups.resize_with(groups.len(), GroupStats::default);
         for (stats, info) in self.groups.iter_mut().zip(groups) {
             stats.name.clone_from(&info.name);
+            stats.options.clone_from(&info.options);
         }
     }
 

@@ -27,7 +27,7 @@ impl Recorder {
     /// A record that begins now. `name` is that of the requests' group.
     pub fn new(name: &str, observe: Observe, stack: &mut Stack) -> Recorder {
         let mut measure = Measure::default();
-        measure.name_groups(&[GroupInfo { name: name.into(), measured: true }]);
+        measure.name_groups(&[GroupInfo { name: name.into(), measured: true, options: Default::default() }]);
         let watchers = Watchers::new(observe, stack);
         let mut recorder = Recorder { requests: Requests::default(), measure, watchers, entered: 0 };
         recorder.measure.begin(stack.now(), Snapshot::of(stack), 0);

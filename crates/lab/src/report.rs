@@ -320,10 +320,32 @@ fn over_time(intervals: &Intervals) -> OverTime {
     OverTime { interval_ns: intervals.length().0, kinds }
 }
 
+/// Borders within a unit of time that fio counts requests by.
+pub(crate) const FIO_BORDERS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
+/// Where fio's last bin begins, in nanoseconds: 2 s.
+pub(crate) const FIO_LAST: u64 = 2_000_000_000;
+
+/// Requests by fio's bins of latency; those with none are left out.
+fn fio_bins(latencies: &Histogram<u64>) -> Vec<(u64, u64)> {
+    let units = [1, 1_000, 1_000_000].into_iter();
+    let borders = units.flat_map(|unit| FIO_BORDERS.map(|border| border * unit)).chain([FIO_LAST, u64::MAX]);
+    let mut below = 0;
+    let mut bins = Vec::new();
+    for border in borders {
+        let up_to = if border == u64::MAX { latencies.len() } else { latencies.count_between(0, border) };
+        if up_to > below {
+            bins.push((border, up_to - below));
+        }
+        below = up_to;
+    }
+    bins
+}
+
 fn group(stats: &GroupStats) -> GroupResult {
     let named = WorkOp::NAMES.iter().zip(&stats.kinds);
     let kinds = named.filter_map(|(name, kind)| Some(((*name).to_owned(), kind_result(kind.as_ref()?))));
-    GroupResult { name: stats.name.clone(), kinds: kinds.collect() }
+    let latency_bins = all(histograms(stats)).as_ref().map(fio_bins).unwrap_or_default();
+    GroupResult { name: stats.name.clone(), options: stats.options.clone(), latency_bins, kinds: kinds.collect() }
 }
 
 fn kind_result(stats: &KindStats) -> KindResult {

@@ -121,6 +121,13 @@ pub struct KindResult {
 pub struct GroupResult {
     /// Its name.
     pub name: String,
+    /// What a fio job says of it, by option, and rw, bs, iodepth and numjobs in any case; empty for other workloads.
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+    /// Requests by latency, as fio counts them: each border in nanoseconds that has some up to it and above the border
+    /// before, 2, 4, 10, 20, 50, 100, 250, 500, 750 and 1000 of each unit, with their number.
+    #[serde(default)]
+    pub latency_bins: Vec<(u64, u64)>,
     /// By kind: read, write, flush, trim.
     pub kinds: BTreeMap<String, KindResult>,
 }

@@ -41,7 +41,7 @@ impl Sweep {
             op,
             progress: Progress { done: 0, total: Some(footprint.units() * UNIT_BYTES) },
             footprint,
-            groups: [GroupInfo { name: name.into(), measured: false }],
+            groups: [GroupInfo { name: name.into(), measured: false, options: Default::default() }],
             range: 0,
             requested: 0,
             free: (0..DEPTH).rev().map(Ticket).collect(),

@@ -176,7 +176,7 @@ fn a_contradiction_becomes_an_error_that_says_how_to_repeat_it() {
     for (repeats_tickets, told) in
         [(true, "ticket 0 was issued while it was outstanding"), (false, "nothing is left to happen with 0 requests")]
     {
-        let groups = vec![GroupInfo { name: "broken".into(), measured: true }];
+        let groups = vec![GroupInfo { name: "broken".into(), measured: true, options: Default::default() }];
         let workload = Workload::generated(Box::new(Broken { repeats_tickets, groups }));
         let error = simulate_workload(&tiny("ufs", 42), workload, &mut |_| ControlFlow::Continue(())).unwrap_err();
         let LabError::Bug(text) = &error else { panic!("{error:?}") };

@@ -229,8 +229,8 @@ impl Nand {
         }
     }
 
-    /// Uses the cells of an erased data superblock for one bit each, or as usual. Firmware programs no more than the part
-    /// of its pages for which that leaves room.
+    /// Uses the cells of an erased data superblock for one bit each, or as usual. Firmware programs no more than the
+    /// part of its pages for which that leaves room.
     ///
     /// # Panics
     /// If the superblock is not erased.

@@ -98,8 +98,12 @@ impl SqliteSource {
     pub fn new(spec: &SqliteSpec, capacity_units: u32) -> Result<SqliteSource, SpecError> {
         spec.check()?;
         spec.check_capacity(capacity_units)?;
-        let fill = GroupInfo { name: "fill".into(), measured: false };
-        let measured = |operation: Operation| GroupInfo { name: operation.name().into(), measured: true };
+        let fill = GroupInfo { name: "fill".into(), measured: false, options: Default::default() };
+        let measured = |operation: Operation| GroupInfo {
+            name: operation.name().into(),
+            measured: true,
+            options: Default::default(),
+        };
         Ok(SqliteSource {
             spec: spec.clone(),
             coroutine: Coroutine::start(spec),

@@ -157,7 +157,10 @@ impl Replay {
             next_merge: 0,
             due: VecDeque::new(),
             tickets: Tickets::new(),
-            groups: names.into_iter().map(|name| GroupInfo { name, measured: true }).collect(),
+            groups: names
+                .into_iter()
+                .map(|name| GroupInfo { name, measured: true, options: Default::default() })
+                .collect(),
             progress: Progress { done: 0, total: Some(total) },
             trace,
         })

@@ -1,5 +1,7 @@
 //! What the run loop sees of a workload.
 
+use std::collections::BTreeMap;
+
 use units::{AppId, Lpa, SimTime};
 
 use crate::report::Report;
@@ -39,6 +41,8 @@ pub struct GroupInfo {
     pub name: String,
     /// False if none of its requests is measured.
     pub measured: bool,
+    /// What a fio job says, by option, and rw, bs, iodepth and numjobs in any case; nothing for other workloads.
+    pub options: BTreeMap<String, String>,
 }
 
 /// A request to submit now.

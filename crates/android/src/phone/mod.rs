@@ -173,7 +173,11 @@ impl Phone {
         Ok(Phone {
             place,
             order: scenario.sequence.order(users, seed),
-            groups: scenario.apps.iter().map(|app| GroupInfo { name: app.name.clone(), measured: true }).collect(),
+            groups: scenario
+                .apps
+                .iter()
+                .map(|app| GroupInfo { name: app.name.clone(), measured: true, options: Default::default() })
+                .collect(),
             actions: BinaryHeap::new(),
             planned: 0,
             out: VecDeque::new(),

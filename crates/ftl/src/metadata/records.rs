@@ -77,7 +77,7 @@ mod tests {
     use nand::Geometry;
 
     use super::*;
-    use crate::space::slc::SlcConfig;
+    use crate::slc_config::SlcConfig;
 
     #[test]
     fn a_stream_waits_for_all_parts_of_its_record() {

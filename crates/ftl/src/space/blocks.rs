@@ -7,9 +7,10 @@ use nand::{CellType, Layout};
 use units::{Ppa, Seq, Superblock};
 
 use crate::knowledge::Record;
+use crate::slc_config::SlcConfig;
 pub use crate::space::block_states::State;
 use crate::space::block_states::States;
-use crate::space::slc::{SlcCache, SlcConfig};
+use crate::space::slc::SlcCache;
 
 /// Who fills a superblock. Host data and GC copies never share one, so that copies, which live long, stay together.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -49,7 +49,7 @@ pub fn small() -> EngineConfig {
             runs: GcRuns::Alone,
             idle: None,
         },
-        slc: crate::space::slc::SlcConfig::NONE,
+        slc: crate::slc_config::SlcConfig::NONE,
         wear_spread: 64,
         seal_key: [0, 0],
         faults: Faults::default(),

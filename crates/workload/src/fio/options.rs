@@ -1,5 +1,6 @@
 //! The options of a job: their defaults, and how each is set.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use units::Nanos;
@@ -116,6 +117,8 @@ pub(super) enum Law {
 /// The options of one job. Three values are for reads, writes and trims.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
+    /// Every option that was given, by name, as it was written.
+    pub said: BTreeMap<String, String>,
     pub rw: Rw,
     pub bs: [BlockSizes; 3],
     /// Wins over `bs`, wherever it stands.
@@ -170,6 +173,7 @@ impl Default for Options {
     /// fio's defaults.
     fn default() -> Options {
         Options {
+            said: BTreeMap::new(),
             rw: Rw { read: true, write: false, trim: false, random: false, after: After::Plain },
             bs: [4096; 3].map(BlockSizes::fixed),
             bssplit: None,
@@ -374,6 +378,21 @@ impl Options {
             return Ok(Outcome::Remark(message, false));
         }
         Ok(remark("requests go to the simulated device with iodepth outstanding", false))
+    }
+
+    /// What was given, as readers of fio's JSON look for it: also what holds by default of the options that tell
+    /// results apart.
+    pub(super) fn told(&self) -> BTreeMap<String, String> {
+        let mut told = self.said.clone();
+        let given = |names: &[&str]| names.iter().find_map(|&name| self.said.get(name).cloned());
+        let mut add = |name: &str, other: Option<String>, default: &str| {
+            told.entry(name.to_owned()).or_insert_with(|| other.unwrap_or_else(|| default.to_owned()));
+        };
+        add("rw", given(&["readwrite"]), "read");
+        add("bs", given(&["blocksize", "bsrange", "blocksize_range"]), "4k");
+        add("iodepth", None, "1");
+        add("numjobs", None, "1");
+        told
     }
 
     /// Outstanding requests of one clone.

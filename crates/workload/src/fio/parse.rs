@@ -262,6 +262,9 @@ impl Parser<'_> {
             value: shortened(value),
             allowed,
         })?;
+        if !matches!(outcome, Outcome::Unknown) {
+            options.said.insert(key.to_owned(), value.to_owned());
+        }
         match outcome {
             Outcome::Taken => {}
             Outcome::Remark(message, changes_requests) => self.warn(key, message, changes_requests),

@@ -326,7 +326,7 @@ fn groups(clones: &[JobClone<'_>]) -> (Vec<GroupInfo>, Vec<GroupId>) {
     let of_clone = clones.iter().map(|clone| {
         let measured = !clone.job.options.warmup;
         let mut add = |name: String| {
-            groups.push(GroupInfo { name, measured });
+            groups.push(GroupInfo { name, measured, options: clone.job.options.told() });
             GroupId((groups.len() - 1) as u16)
         };
         if clone.job.options.group_reporting {

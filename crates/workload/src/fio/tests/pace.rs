@@ -201,14 +201,18 @@ fn the_total_is_known_unless_time_decides() {
 
 #[test]
 fn groups_follow_fio() {
-    let group = |name: &str, measured| GroupInfo { name: name.into(), measured };
-    let mut source = bind("[a]\nsize=4k\nnumjobs=2\n[b]\nsize=4k\n");
-    assert_eq!(source.groups(), [group("a.0", true), group("a.1", true), group("b", true)]);
+    let names = |groups: &[GroupInfo]| groups.iter().map(|group| group.name.clone()).collect::<Vec<_>>();
+    let mut source = bind("[global]\nsize=8k\n[a]\nnumjobs=2\nblocksize=8k\n[b]\nrw=randread\niodepth=4\n");
+    assert_eq!(names(source.groups()), ["a.0", "a.1", "b"]);
+    let told = |group: usize, option: &str| source.groups()[group].options[option].clone();
+    let of_a = ["rw", "bs", "blocksize", "iodepth", "numjobs", "size"].map(|option| told(1, option));
+    assert_eq!(of_a, ["read", "8k", "8k", "1", "2", "8k"]);
+    assert_eq!(["rw", "bs", "iodepth", "numjobs"].map(|option| told(2, option)), ["randread", "4k", "4", "1"]);
     assert_eq!(source.processes(), ["a.0", "a.1", "b"]);
     let (issued, _) = run_for(&mut source, 10);
-    assert_eq!(issued.iter().map(|i| i.group).collect::<Vec<_>>(), [GroupId(0), GroupId(1), GroupId(2)]);
+    assert_eq!(issued.iter().map(|i| i.group).collect::<Vec<_>>(), [0, 1, 2, 2].map(GroupId));
     let text = "[global]\ngroup_reporting\nsize=4k\n[a]\nnumjobs=2\n[b]\nname=bee\n[c]\nnew_group\n[d]\nstonewall\n";
-    assert_eq!(bind(text).groups(), [group("a", true), group("c", true), group("d", true)]);
+    assert_eq!(names(bind(text).groups()), ["a", "c", "d"]);
 }
 
 #[test]
