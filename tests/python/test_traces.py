@@ -308,7 +308,7 @@ def test_a_trace_beyond_the_device_is_told_what_helps_and_folded(ufsim: Command,
     path.write_text(FAR)
     refused = ufsim("run", "--scheme", "ufs", path)
     assert refused.returncode != 0
-    for told in ("ends beyond the device", "--profile hp-ufs-1tib is large enough", "--fold puts the ranges"):
+    for told in ("ends beyond the device", "--profile ufs-4.0-512 is large enough", "--fold puts the ranges"):
         assert told in refused.stderr
     folded = ufsim("run", "--scheme", "ufs", "--fold", path)
     assert folded.returncode == 0, folded.stderr

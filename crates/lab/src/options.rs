@@ -309,11 +309,19 @@ impl Spec {
     /// Refuses options that do nothing with a workload of that kind, or with the others that are given.
     pub(crate) fn check_effects(&self, kind: WorkloadKind) -> Result<(), LabError> {
         let given = serde_json::to_value(self).expect("options are plain values");
-        for option in OPTIONS.iter().filter(|option| !option.on.is_empty() && !option.on.contains(&kind)) {
-            if is_given(&given[option.key]) {
-                let on: Vec<_> = option.on.iter().map(|kind| kind.plural()).collect();
-                return Err(no_effect(option, &format!("on {}; it is for {}", kind.one(), on.join(" and "))));
-            }
+        let elsewhere = |option: &&RunOption| !option.on.is_empty() && !option.on.contains(&kind);
+        let without: Vec<&RunOption> =
+            OPTIONS.iter().filter(elsewhere).filter(|option| is_given(&given[option.key])).collect();
+        if !without.is_empty() {
+            let told: Vec<String> = without
+                .chunk_by(|a, b| a.on == b.on)
+                .map(|alike| {
+                    let on: Vec<_> = alike[0].on.iter().map(|kind| kind.plural()).collect();
+                    let they = if alike.len() > 1 { "they are" } else { "it is" };
+                    no_effect(alike, &format!("on {}; {they} for {}", kind.one(), on.join(" and ")))
+                })
+                .collect();
+            return Err(LabError::Option(told.join(". ")));
         }
         let replay = self.replay.as_deref().unwrap_or("timed");
         let lacks = [
@@ -323,7 +331,10 @@ impl Spec {
         match lacks.iter().find(|(_, lacks, _)| *lacks) {
             Some((key, _, needs)) => {
                 let option = OPTIONS.iter().find(|option| option.key == *key).expect("the key of an option");
-                Err(no_effect(option, &format!("on a replay that is {replay}; it is for --replay {needs}")))
+                Err(LabError::Option(no_effect(
+                    &[option],
+                    &format!("on a replay that is {replay}; it is for --replay {needs}"),
+                )))
             }
             None => Ok(()),
         }
@@ -364,8 +375,10 @@ fn is_given(value: &Value) -> bool {
     }
 }
 
-fn no_effect(option: &RunOption, why: &str) -> LabError {
-    LabError::Option(format!("{} ({}) has no effect {why}", option.flag, option.python))
+fn no_effect(options: &[&RunOption], told: &str) -> String {
+    let names: Vec<String> = options.iter().map(|option| format!("{} ({})", option.flag, option.python)).collect();
+    let have = if options.len() > 1 { "have" } else { "has" };
+    format!("{} {have} no effect {told}", names.join(" and "))
 }
 
 /// A word as a shell takes it.
@@ -425,6 +438,13 @@ mod tests {
             }
             assert_eq!(refused(kind, r#"{"seed": 2, "age": "rw=write", "precondition": "none"}"#), None);
         }
+        let all =
+            refused(WorkloadKind::Job, r#"{"replay": "closed", "depth": 8, "device": "8:0"}"#).unwrap_or_default();
+        assert_eq!(
+            all,
+            "--replay (replay) and --depth (depth) have no effect on a fio job file; they are for traces and generated \
+             workloads. --device (device) has no effect on a fio job file; it is for traces"
+        );
         assert_eq!(refused(WorkloadKind::Job, r#"{"depth": null, "per_cpu_streams": false, "clean": []}"#), None);
     }
 

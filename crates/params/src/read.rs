@@ -4,7 +4,7 @@ use std::fmt;
 
 use toml::{Table, Value};
 
-use crate::{Field, Kind, Params};
+use crate::{Field, Kind, Params, unit_of};
 
 /// A value that is not allowed, a key that does not exist, or one that is missing.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -82,7 +82,13 @@ pub fn check(name: &str, table: &Table, fields: &[Field]) -> Result<Table, Param
             }
         };
         if !f.kind.admits(&value) {
-            return Err(ParamError::must_be(name, f.key, &value, f.kind.allowed_not(&value)));
+            let unit = unit_of(f.key);
+            // Who writes a size as text means it in some unit.
+            let sized = value.as_str().is_some_and(|text| {
+                text.starts_with(|c: char| c.is_ascii_digit()) && text.ends_with(|c: char| c.is_ascii_alphabetic())
+            });
+            let told = if sized && !unit.is_empty() { format!(", in {unit}") } else { String::new() };
+            return Err(ParamError::must_be(name, f.key, &value, f.kind.allowed_not(&value) + &told));
         }
         // A share was put in its place before, by whoever knows the whole.
         if let (Kind::Amount { min, max, .. }, Value::String(_)) = (f.kind, &value) {

@@ -589,6 +589,10 @@ impl Reclaim for SegmentLog {
         }
     }
 
+    fn copies_in_order(&self) -> bool {
+        self.runs.is_some()
+    }
+
     fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool {
         core.still_names(lpa, ppa)
     }

@@ -251,7 +251,7 @@ def pareto(sweep: Sweep, y: str, by: str | None) -> Figure:
         for name, style in styles.items():
             rows = own[own[by].astype(str) == name] if by else own
             bars = (rows[f"{y}_ci95"] * factor).fillna(0)
-            look: dict[str, Any] = {"color": style.colour, "fmt": style.marker, "ls": "", "elinewidth": 0.6}
+            look: dict[str, Any] = {"color": style.colour, "marker": style.marker, "ls": "", "elinewidth": 0.6}
             axes.errorbar(rows[COST] / MIB, rows[y] * factor, yerr=bars, label=name, **look)
         real = own[own[by].astype(str) != BOUND] if by else own
         edge = real.iloc[front(list(real[COST]), [better(y) * value for value in real[y]])]

@@ -179,6 +179,9 @@ impl<M: Mapping> Engine<M> {
                     }
                 }
                 Phase::Program => {
+                    if self.map.copies_in_order() {
+                        self.gc.order_queue();
+                    }
                     if !self.program_copies() {
                         return false;
                     }

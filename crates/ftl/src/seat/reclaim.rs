@@ -28,6 +28,12 @@ pub trait Reclaim {
     /// True if a page that was read from the victim is still worth copying. `lpa` is the address in its spare area.
     fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool;
 
+    /// True if copies are to be programmed in the order of their addresses, and not as their reads end: then data that
+    /// lay together in a victim lie together again.
+    fn copies_in_order(&self) -> bool {
+        false
+    }
+
     /// All valid pages of the victim have been copied.
     fn collected(&mut self, core: &mut Core, sb: Superblock);
 

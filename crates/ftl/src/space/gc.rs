@@ -266,6 +266,12 @@ impl Gc {
         self.queue.push_back(id);
     }
 
+    /// Puts queued pages into the order of their addresses.
+    pub fn order_queue(&mut self) {
+        let pages = &self.pages;
+        self.queue.make_contiguous().sort_unstable_by_key(|&id| pages[id as usize].lpa);
+    }
+
     /// Drops the queued pages for which `which` holds. Gives their number.
     pub fn forget(&mut self, which: impl Fn(&PageCopy) -> bool) -> u16 {
         let before = self.queue.len();
