@@ -83,6 +83,9 @@ fn in_idle_time_the_cache_is_folded_under_every_scheme() {
         assert!(folded <= 20 && folded + left >= 20, "{scheme}: {folded} folded, {left} left");
         // What the log names is no victim before the next map flush.
         assert!(left <= 8, "{scheme}: {left} superblocks are left");
+        // Folded in order, data lie together as before; across the ends of superblocks they do not.
+        let (together, regions) = (counter(&run, "run_map_units"), (20 * SLC_UNITS + 4096) / 1024);
+        assert!(scheme != "ufs-compressed" || together + 8 > regions, "{together} of {regions} regions");
         let copied = counter(&run, "gc_units_programmed");
         assert!(
             copied.abs_diff(folded * SLC_UNITS) < 2 * ROW_UNITS,
