@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 import ufsim
-from ufsim import live, metrics
+from ufsim import live, metrics, punctual
 from ufsim.cli_options import UsageError
 from ufsim.formats import duration
 from ufsim.live import Control, Server
@@ -149,6 +149,10 @@ def serve(
         say_aside("\n".join([*lines, "ready"]))
         while not asked.to_end and not server.wait(LOOK_S):
             pass
+        # Whoever has ended it by `ctl PATH quit` can ask for stats before.
+        for name, stats in (server.stats() if asked.to_end else {}).items():
+            if late := punctual.warning(stats):
+                say_aside(f"{name}: {late}")
 
 
 class Asked:
@@ -239,3 +243,5 @@ def tell(exports: dict[str, Any]) -> None:
         told = [f"{what} {value:.3f}" for what, value in ratios.items() if value is not None]
         told.append(f"host DRAM {stats['host_dram_bytes'] / (1 << 20):.1f} MiB")
         screen.print(f"  {', '.join(told)}, {stats['checked_units']:,} units checked", highlight=False)
+        if late := punctual.warning(stats):
+            screen.print(f"  {late}", highlight=False)

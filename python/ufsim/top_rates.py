@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ufsim import punctual
+
 # What the causes of flash operations are for, in the order in which it is shown.
 GROUPS = {
     "host": ("host_read", "host_write"),
@@ -87,6 +89,8 @@ class Rates:
     # Parts of the time of all dies that flash operations took, by what they are for. It is simulated time: nothing if
     # none has passed. An operation counts when it ends, so more than the whole may end in a short interval.
     busy_shares: Mapping[str, float]
+    # Replies leave so late that clients see other times (`ufsim.punctual`).
+    late: bool
     cuts: int
     # None without a power cut.
     last_recovery_ns: int | None
@@ -128,6 +132,7 @@ def rates_of(before: Stats, after: Stats, wall_s: float) -> Rates:
         cache_limit_bytes=cache_limit(after),
         flash_per_s={name: count / wall_s for name, count in flash.items() if count},
         busy_shares=busy_shares(busy_ns, sim_ns * after["dies"]),
+        late=punctual.warning(after) is not None,
         cuts=after["cuts"],
         last_recovery_ns=after["last_recovery_ns"] if after["cuts"] else None,
     )

@@ -8,7 +8,8 @@
       dies   ########=+++........ 60% busy: host 38% map 7.1% GC 15%
       GC     120 reads, 20.0 programs, 0.50 erases/s  2 cuts, recovery 12.3 ms
 
-Beside the state stands how fast simulated time passes, where that is not as fast as time on the wall (`x0.30`).
+Beside the state stands how fast simulated time passes, where that is not as fast as time on the wall (`x0.30`), and
+`late` where clients see other times than the simulated ones.
 """
 
 from collections.abc import Mapping
@@ -64,8 +65,10 @@ def head(name: str, rates: Rates) -> Text:
     state = f"{rates.under_way} under way" if rates.ready else "recovering"
     if abs(rates.pace - 1) > ODD_PACE:
         state += f", x{number(rates.pace)}"
+    if rates.late:
+        state += ", late"
     line = Text(style="bold reverse")
-    line.append(f"{name} ".ljust(FIRST - len(state)) + state, style="" if rates.ready else "red")
+    line.append(f"{name} ".ljust(FIRST - len(state)) + state, style="" if rates.ready and not rates.late else "red")
     for title, width in COLUMNS.items():
         line.append(title.rjust(width))
     return line

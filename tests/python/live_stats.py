@@ -52,5 +52,5 @@ def stats(sim_s: float = 0.0, **changes: Any) -> dict[str, Any]:
     }
     for name, value in changes.items():
         assert name in document, name
-        document[name] = document[name] | value if isinstance(value, dict) else value
+        document[name] = document[name] | value if isinstance(document[name], dict) else value
     return document

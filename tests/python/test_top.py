@@ -17,6 +17,7 @@ from rich.console import Console
 
 from live_stats import class_end, kind, stats
 from test_serve import BLOCK, READ, UFSIM, Client, ctl, serving
+from ufsim import punctual
 from ufsim.exits import Exit
 from ufsim.live import Server
 from ufsim.top_rates import GROUP_OF, Look, Rates, first_of_class, percentile, rates, rates_of
@@ -283,3 +284,16 @@ def test_it_is_left_open_until_somebody_ends_it(tmp_path: Path, by: str) -> None
         assert status == Exit.OK, last
     # The screen from before is back.
     assert top.written.rindex("\x1b[?1049l") > top.written.rindex("under way")
+
+
+def test_a_device_that_does_not_keep_its_times_says_so() -> None:
+    late = {"p50_ns": 5_000, "p90_ns": 8_000, "p99_ns": 30_000, "p999_ns": 90_000}
+    busy = stats(1.0, lateness=late, requests={"read": kind(9, mean_us=100.0), "write": kind(9, mean_us=900.0)})
+    told = punctual.warning(busy)
+    assert told is not None and "half of the replies 5.00 µs, one in a hundred 30.0 µs" in told and "100 µs" in told
+    calm = stats(1.0, lateness=late | {"p99_ns": 10_000}, requests={"read": kind(9, mean_us=100.0)})
+    assert punctual.warning(calm) is None, "a tenth of the median is little"
+    assert punctual.warning(stats(1.0, requests={"read": kind(9)})) is None, "on the free clock nothing is late"
+    assert punctual.warning(stats(1.0, lateness=late)) is None, "nothing was answered"
+    assert rates_of(stats(), busy, 1.0).late and not rates_of(stats(), calm, 1.0).late
+    assert "under way, late" in str(frame({"a": rates_of(stats(), busy, 1.0)}, "top").renderables[1])
