@@ -36,6 +36,7 @@ from ufsim import (
 from ufsim.cli_crash import ListsSabotages
 from ufsim.cli_errors import guarded
 from ufsim.cli_options import (
+    OUTPUT,
     CacheOption,
     JobsOption,
     JsonOption,
@@ -112,7 +113,9 @@ def run(
     series: SeriesOption = None,
     step: StepOption = None,
     as_json: JsonOption = False,
-    fio_json: Annotated[bool, typer.Option("--fio-json", help="Print the result as fio's JSON.")] = False,
+    fio_json: Annotated[
+        bool, typer.Option("--fio-json", rich_help_panel=OUTPUT, help="Print the result as fio's JSON.")
+    ] = False,
 ) -> None:
     """Simulate one scheme."""
     if as_json and fio_json:
@@ -137,9 +140,10 @@ def run(
 @app.command()
 @takes("compare")
 def compare(
-    options: Arguments,
+    *,
     schemes: SchemesOption = COMPARED,
     seeds: SeedsOption = None,
+    options: Arguments,
     cache: CacheOption = True,
     jobs: JobsOption = None,
     log: LogOption = None,

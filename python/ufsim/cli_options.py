@@ -19,12 +19,21 @@ LISTED = {
     "format": f"One of {', '.join(entry['name'] for entry in trace_formats())}.",
     "clean": f"One of {', '.join(clean_rules())}.",
 }
+# Groups of options in the help of a command; the others come first.
+TRACES, PARTS, OUTPUT, RUNNING = "How traces are read", "Parts of the system", "Output", "How it runs"
+PANELS = {
+    **dict.fromkeys(("merge", "per_cpu_streams", "repeat", "device", "format", "clean", "fold"), TRACES),
+    **dict.fromkeys(("scheduler", "booster", "mapping"), PARTS),
+    **dict.fromkeys(("verify", "from_state"), RUNNING),
+}
 # Commands that take several of what is one in a run.
 SEVERAL = {"workload": ("run", "compare")}
 FIELDS = {option.name: option for option in fields(Options)}
 TYPES = get_type_hints(Options)
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document and nothing else.", rich_help_panel=OUTPUT)
+]
 SchemesOption = Annotated[
     str, typer.Option(metavar="NAME,...", help="Schemes with commas between, or all; gains are over the first.")
 ]
@@ -36,11 +45,14 @@ SeedsOption = Annotated[
         "seed by seed. (default: 5 where ageing, faults, host time or the link draw at random, otherwise 1)",
     ),
 ]
-CacheOption = Annotated[bool, typer.Option(help="Keep states of aged devices, and use those that are there.")]
+CacheOption = Annotated[
+    bool, typer.Option(rich_help_panel=RUNNING, help="Keep states of aged devices, and use those that are there.")
+]
 LogOption = Annotated[
     Path | None,
     typer.Option(
         "--log",
+        rich_help_panel=OUTPUT,
         metavar="FILE.parquet",
         help="Also write every request with its stages to this file; FILE-SCHEME.parquet with several schemes. Of "
         "several seeds this, timeline and series are of the first.",
@@ -49,6 +61,7 @@ LogOption = Annotated[
 TimelineOption = Annotated[
     Path | None,
     typer.Option(
+        rich_help_panel=OUTPUT,
         metavar="FILE.pftrace",
         help="Also write what dies, channels, link and firmware did, for the Perfetto UI; FILE-SCHEME.pftrace with "
         "several schemes.",
@@ -58,6 +71,7 @@ WindowOption = Annotated[
     str | None,
     typer.Option(
         "--timeline-window",
+        rich_help_panel=OUTPUT,
         metavar="FROM..TO",
         help="The part of the run that the timeline shows, such as 2s..2.5s after the workload began. (default: all)",
     ),
@@ -65,24 +79,35 @@ WindowOption = Annotated[
 SeriesOption = Annotated[
     Path | None,
     typer.Option(
+        rich_help_panel=OUTPUT,
         metavar="FILE.parquet",
         help="Also write throughput, latencies, WAF, caches and queues for each interval of a step; "
         "FILE-SCHEME.parquet with several schemes.",
     ),
 ]
 StepOption = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Length of an interval of the series. (default: 100ms)")
+    str | None,
+    typer.Option(rich_help_panel=OUTPUT, metavar="TIME", help="Length of an interval of the series. (default: 100ms)"),
 ]
-JobsOption = Annotated[int | None, typer.Option(metavar="N", help="Runs at a time. (default: one per processor)")]
+JobsOption = Annotated[
+    int | None, typer.Option(rich_help_panel=RUNNING, metavar="N", help="Runs at a time. (default: one per processor)")
+]
 OutOption = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Directory for the picture, JSON and Parquet. (default: out; with --json: none)"),
+    typer.Option(
+        rich_help_panel=OUTPUT,
+        metavar="DIR",
+        help="Directory for the picture, JSON and Parquet. (default: out; with --json: none)",
+    ),
 ]
 PanelOption = Annotated[
     Literal["speed", "read", "write", "flush", "trim", "nand"] | None,
-    typer.Option(help="Draw one panel only. (default: all)"),
+    typer.Option(rich_help_panel=OUTPUT, help="Draw one panel only. (default: all)"),
 ]
-NameOption = Annotated[str | None, typer.Option(metavar="NAME", help="Name of those files. (default: the workload's)")]
+NameOption = Annotated[
+    str | None,
+    typer.Option(rich_help_panel=OUTPUT, metavar="NAME", help="Name of those files. (default: the workload's)"),
+]
 
 
 class UsageError(Exception):
@@ -137,7 +162,7 @@ def run_option(name: str, flag: str | None = None) -> Any:
     spelling = flag or declared["flag"]
     if not spelling:
         return typer.Argument(metavar=metavar, help=help_text)
-    return typer.Option(spelling, metavar=metavar, help=help_text)
+    return typer.Option(spelling, metavar=metavar, help=help_text, rich_help_panel=PANELS.get(name))
 
 
 def text_type(option: Field[Any]) -> Any:
