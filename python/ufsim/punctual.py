@@ -11,8 +11,11 @@ SHARE = 0.1
 
 def warning(stats: Mapping[str, Any]) -> str | None:
     """What has to be known of an export whose times clients cannot trust; nothing if they can."""
+    # A repeated log has no clients.
+    if "lateness" not in stats:
+        return None
     late = stats["lateness"]
-    medians = [of["latency"]["p50_ns"] for of in stats["requests"].values() if of["done"]]
+    medians = [of["latency"]["p50_ns"] / (stats["speed"] or 1) for of in stats["requests"].values() if of["done"]]
     if late is None or not medians or late["p99_ns"] <= SHARE * min(medians):
         return None
     times = f"half of the replies {duration(late['p50_ns'])}, one in a hundred {duration(late['p99_ns'])} and more"

@@ -1,5 +1,6 @@
 """A profile to begin with: the file of a device of another capacity, with what follows from that worked out."""
 
+import json
 import re
 from collections.abc import Mapping
 from math import ceil
@@ -17,8 +18,16 @@ UNIT = 4096
 LEAST_SPARE = 16
 # Metadata superblocks beyond those that hold everything once (see `nand.meta_superblocks`).
 META_SPARE = 6
-COUNTED = ("gc.start", "gc.relaxed", "gc.hurried", "gc.reserve", "gc.idle", "slc.", "slc.least_free")
-LEAST = {"gc.start": 6, "gc.relaxed": 5, "gc.hurried": 4, "gc.reserve": 3, "gc.idle": 7}
+# Keys that count superblocks, and the least of each: on a small device they would round to the same.
+COUNTED = {
+    "gc.idle_superblocks": 7,
+    "gc.start_superblocks": 6,
+    "gc.relaxed_superblocks": 5,
+    "gc.hurried_superblocks": 4,
+    "gc.reserve_superblocks": 3,
+    "slc.superblocks": 1,
+    "slc.least_free_superblocks": 1,
+}
 
 
 def skeleton(parent: str, capacity: str, settings: Mapping[str, Setting]) -> str:
@@ -36,11 +45,10 @@ def skeleton(parent: str, capacity: str, settings: Mapping[str, Setting]) -> str
     made: dict[str, Setting] = {**settings, "device.capacity_mib": mib, "nand.data_superblocks": data}
     made["nand.meta_superblocks"] = meta_superblocks(mib, data, superblock // UNIT)
     share = data / values["nand.data_superblocks"]
-    for name in COUNTED:
-        key = f"{name}superblocks" if name.endswith(".") else f"{name}_superblocks"
+    for key, least in COUNTED.items():
         # A share keeps itself.
-        if isinstance(values.get(key), int) and values[key]:
-            made[key] = max(round(values[key] * share), LEAST.get(name, 1))
+        if isinstance(values.get(key), int) and values[key] and key not in settings:
+            made[key] = max(round(values[key] * share), least)
     # Whatever does not fit is told now.
     describe_profile(parent, made)
     return text(parent, capacity, made)
@@ -81,7 +89,7 @@ def text(parent: str, capacity: str, made: Mapping[str, Setting]) -> str:
 
 def assigned(names: Mapping[str, Any]) -> list[str]:
     """Lines of a table."""
-    return [f"{name} = {value}" if isinstance(value, int) else f'{name} = "{value}"' for name, value in names.items()]
+    return [f"{name} = {json.dumps(value)}" for name, value in names.items()]
 
 
 def reason(key: str, capacity: str, parent: str) -> str:
@@ -92,4 +100,4 @@ def reason(key: str, capacity: str, parent: str) -> str:
         return f"the over-provisioning of {parent}"
     if key == "nand.meta_superblocks":
         return "room for the mapping table and for cleaning it"
-    return f"the share of {parent}" if key.startswith(("gc.", "slc.")) else "asked for"
+    return f"the share of {parent}" if key in COUNTED else "asked for"

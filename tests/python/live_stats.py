@@ -29,6 +29,7 @@ def stats(sim_s: float = 0.0, **changes: Any) -> dict[str, Any]:
     )
     document: dict[str, Any] = {
         "connections": 1,
+        "speed": 1.0,
         "lateness": None,
         "early": 0,
         "sim_ns": int(sim_s * 1e9),

@@ -143,7 +143,9 @@ def test_the_version_names_the_sources(ufsim: Command, tmp_path: Path) -> None:
 def test_a_device_of_another_size_is_a_profile_to_begin_with(
     parent: str, capacity: str, mib: int, ufsim: Command, tmp_path: Path
 ) -> None:
-    made = ufsim("profiles", parent, "--capacity", capacity, "--set", "nand.page_kib=8")
+    made = ufsim(
+        "profiles", parent, "--capacity", capacity, "--set", "nand.page_kib=8", "--set", "sram.write_through=true"
+    )
     path = tmp_path / "mine.toml"
     path.write_text(made.stdout)
     device = package.describe_profile(path)
@@ -154,6 +156,7 @@ def test_a_device_of_another_size_is_a_profile_to_begin_with(
     assert device["facts"]["overprovision_ratio"] == pytest.approx(base["overprovision_ratio"], abs=0.01)
     values = {value["key"]: value for value in device["values"]}
     assert values["nand.page_kib"]["value"] == 8 and values["nand.page_kib"]["assumed"]
+    assert values["sram.write_through"]["value"] is True
 
 
 def test_what_is_no_size_or_fits_no_device_is_told(ufsim: Command) -> None:

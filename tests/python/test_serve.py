@@ -276,6 +276,9 @@ def test_a_log_of_arrivals_is_repeated_and_is_a_trace(place: Path) -> None:
             client.read(i * 7)
         stats = server.stats()["hp-ufs"]
     again = replay(place / "log.csv", "hp-ufs", profile="tiny")
+    words = [*UFSIM, "replay", place / "log.csv", "--scheme", "hp-ufs", "--profile", "tiny"]
+    told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert f"digest {again['digest']}" in told
     assert (again["digest"], again["requests"]) == (stats["digest"], stats["requests"])
     result = ufsim.run(str(place / "log.csv"), "hp-ufs", profile="tiny", precondition="none")
     assert result.completed == 100

@@ -293,6 +293,8 @@ def test_a_device_that_does_not_keep_its_times_says_so() -> None:
     assert told is not None and "half of the replies 5.00 µs, one in a hundred 30.0 µs" in told and "100 µs" in told
     calm = stats(1.0, lateness=late | {"p99_ns": 10_000}, requests={"read": kind(9, mean_us=100.0)})
     assert punctual.warning(calm) is None, "a tenth of the median is little"
+    slowed = stats(1.0, speed=0.1, lateness=late, requests={"read": kind(9, mean_us=100.0)})
+    assert punctual.warning(slowed) is None, "clients wait for ten times the median"
     assert punctual.warning(stats(1.0, requests={"read": kind(9)})) is None, "on the free clock nothing is late"
     assert punctual.warning(stats(1.0, lateness=late)) is None, "nothing was answered"
     assert rates_of(stats(), busy, 1.0).late and not rates_of(stats(), calm, 1.0).late

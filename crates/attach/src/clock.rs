@@ -15,6 +15,16 @@ pub enum Pace {
     Free,
 }
 
+impl Pace {
+    /// Simulated seconds in a second; `None` if nobody knows before.
+    pub fn speed(self) -> Option<f64> {
+        match self {
+            Pace::Real { speed } => Some(speed),
+            Pace::Free => None,
+        }
+    }
+}
+
 /// A clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {

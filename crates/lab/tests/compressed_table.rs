@@ -3,38 +3,21 @@
 
 mod common;
 
-use common::{closed, request, tiny};
+use common::{SMALL_MIB, closed, counter, request, small_hp_ufs};
 use ufsim_lab::RunResult;
 use workload::{Rng, WorkOp, WorkRequest};
 
-const CAPACITY_MIB: u64 = 4096;
 /// Regions of 4 MiB.
-const REGIONS: u64 = CAPACITY_MIB / 4;
-const UNITS: u64 = CAPACITY_MIB * 256;
+const REGIONS: u64 = SMALL_MIB / 4;
+const UNITS: u64 = SMALL_MIB * 256;
 const SEQUENTIAL_UNITS: u64 = 32;
 /// The log keeps what was written last, so that much is written in the end, into the last region.
 const LAST_WRITES: u64 = 1500;
 
-fn run(scheme: &str, set: &[(&str, &str)], requests: Vec<WorkRequest>) -> RunResult {
-    let mut spec = tiny(scheme, 1);
-    spec.profile = "hp-ufs".into();
-    let less = [
-        ("device.capacity_mib", CAPACITY_MIB.into()),
-        ("nand.data_superblocks", 600.into()),
-        ("gc.start_superblocks", 30.into()),
-        ("gc.relaxed_superblocks", 29.into()),
-        ("gc.hurried_superblocks", 28.into()),
-        ("gc.reserve_superblocks", 4.into()),
-        ("sram.covers", "pool".into()),
-    ];
-    let more = set.iter().map(|(key, value)| (*key, serde_json::Value::from(*value)));
-    spec.set = less.into_iter().chain(more).map(|(key, value)| (key.to_owned(), value)).collect();
+fn run(scheme: &str, set: &[(&'static str, &str)], requests: Vec<WorkRequest>) -> RunResult {
+    let more = set.iter().map(|&(key, value)| (key, serde_json::Value::from(value)));
+    let spec = small_hp_ufs(scheme, [("sram.covers", "pool".into())].into_iter().chain(more));
     closed(&spec, requests, 1).expect("a closed replay")
-}
-
-fn counter(run: &RunResult, name: &str) -> u64 {
-    let found = run.counters.device.iter().find(|(known, _)| known.as_str() == name);
-    *found.unwrap_or_else(|| panic!("no counter {name}")).1
 }
 
 /// All of the device, in order.

@@ -7,33 +7,24 @@
 
 mod common;
 
-use common::{closed, request, tiny};
+use common::{SMALL_MIB, closed, counter, request, small_hp_ufs};
 use ufsim_lab::RunResult;
 use workload::{Rng, WorkOp, WorkRequest};
 
-const CAPACITY_MIB: u64 = 4096;
 /// Log entries of a map flush: one more than profile `hp-ufs` allows without.
 const ENTRIES: u64 = 1409;
 const FLUSHES: u64 = 40;
 
 fn run(segment_kib: u64) -> RunResult {
-    let mut spec = tiny("ufs", 1);
-    spec.profile = "hp-ufs".into();
-    let set: [(&str, serde_json::Value); 9] = [
-        ("device.capacity_mib", CAPACITY_MIB.into()),
-        ("nand.data_superblocks", 600.into()),
-        ("gc.start_superblocks", 30.into()),
-        ("gc.relaxed_superblocks", 29.into()),
-        ("gc.hurried_superblocks", 28.into()),
-        ("gc.reserve_superblocks", 4.into()),
+    let set: [(&str, serde_json::Value); 3] = [
         ("sram.write_through", true.into()),
         // The same segment cache for all sizes, so that the rounds of a flush are as large.
         ("sram.covers", "pool".into()),
         ("scheme.*.segment_kib", segment_kib.into()),
     ];
-    spec.set = set.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    let spec = small_hp_ufs("ufs", set);
     let mut rng = Rng::from_seed(3);
-    let write = |_| request(WorkOp::Write, rng.below(CAPACITY_MIB * 256), 1);
+    let write = |_| request(WorkOp::Write, rng.below(SMALL_MIB * 256), 1);
     // The last one waits for the last flush.
     let requests: Vec<WorkRequest> = (0..=ENTRIES * FLUSHES).map(write).collect();
     let run = closed(&spec, requests, 1).expect("a closed replay");
@@ -42,14 +33,9 @@ fn run(segment_kib: u64) -> RunResult {
     run
 }
 
-fn counter(run: &RunResult, name: &str) -> u64 {
-    let found = run.counters.device.iter().find(|(known, _)| known.as_str() == name);
-    *found.unwrap_or_else(|| panic!("no counter {name}")).1
-}
-
 /// Parts that the entries of a flush touch: of N parts, N (1 - (1 - 1/N)^n).
 fn touched(segment_kib: u64) -> f64 {
-    let all = (CAPACITY_MIB / segment_kib) as f64;
+    let all = (SMALL_MIB / segment_kib) as f64;
     all * (1.0 - (1.0 - 1.0 / all).powf(ENTRIES as f64))
 }
 

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{replay, request, tiny};
+use common::{counter, replay, request, small_hp_ufs};
 use ufsim_lab::RunResult;
 use units::SimTime;
 use workload::{ReplayMode, WorkOp, WorkRequest};
@@ -16,23 +16,9 @@ const SLC_PROGRAM_US: u64 = 150;
 const TLC_PROGRAM_US: u64 = 550;
 const WRITE_UNITS: u64 = 32;
 
-fn run(scheme: &str, set: &[(&str, u64)], requests: Vec<WorkRequest>) -> RunResult {
-    let mut spec = tiny(scheme, 1);
-    spec.profile = "hp-ufs".into();
-    let less = [
-        ("device.capacity_mib", 4096),
-        ("nand.data_superblocks", 600),
-        ("gc.start_superblocks", 30),
-        ("gc.relaxed_superblocks", 29),
-        ("gc.hurried_superblocks", 28),
-        ("gc.reserve_superblocks", 4),
-    ];
-    spec.set = less.iter().chain(set).map(|&(key, value)| (key.to_owned(), value.into())).collect();
+fn run(scheme: &str, set: &[(&'static str, u64)], requests: Vec<WorkRequest>) -> RunResult {
+    let spec = small_hp_ufs(scheme, set.iter().map(|&(key, value)| (key, value.into())));
     replay(&spec, requests, ReplayMode::Queued { depth: 32 }).expect("a replay")
-}
-
-fn counter(run: &RunResult, name: &str) -> u64 {
-    run.counters.device.get(name).copied().unwrap_or(0)
 }
 
 /// So many units in order, as fast as the device takes them.
@@ -118,11 +104,7 @@ fn sizes_that_do_not_fit_are_refused() {
         (("slc.bits_per_cell", 5), "slc.bits_per_cell = 5: must be 2..=4"),
         (("slc.least_free_superblocks", 600), "slc.least_free_superblocks = 600: must be below"),
     ] {
-        let mut spec = tiny("ufs", 1);
-        spec.profile = "hp-ufs".into();
-        let less = [("device.capacity_mib", 4096), ("nand.data_superblocks", 600), ("gc.start_superblocks", 30)];
-        let more = [("gc.relaxed_superblocks", 29), ("gc.hurried_superblocks", 28), set];
-        spec.set = less.iter().chain(&more).map(|&(key, value)| (key.to_owned(), value.into())).collect();
+        let spec = small_hp_ufs("ufs", [(set.0, set.1.into())]);
         let refused = spec.resolve().map(|_| ()).expect_err("it does not fit").to_string();
         assert!(refused.contains(told), "{refused}");
     }

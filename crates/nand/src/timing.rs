@@ -18,7 +18,8 @@ params::params! {
         slc_program_us: count(1 to 100000);
         /// SLC: block erase time (tBERS).
         slc_erase_us: count(1 to 1000000);
-        /// Data cells (MLC, TLC): page read time (tR); a list has the pages of a word line, the lower one first.
+        /// Data cells (MLC, TLC): page read time (tR); a list has the pages of a word line, the lower one first,
+        /// such as [40, 60, 80], or 40,60,80 on a command line.
         tlc_read_us: counts(1 to 100000);
         /// Data cells (MLC, TLC): page program time (tPROG); a list as for tlc_read_us. With nand.word_line_pages above
         /// 1 it is the time of all of these pages.

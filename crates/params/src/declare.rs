@@ -13,6 +13,7 @@
 /// | `one_of(1 2 4)` | one of the integers | `u32` |
 /// | `wide(0 to 1000)` | an integer, bounds included | `u64` |
 /// | `count_or("never" 1 to 64)` | an integer, bounds included, or the word | [`CountOr`](crate::CountOr) |
+/// | `counts(1 to 64)` | such an integer, or a list of up to four | [`Counts`](crate::Counts) |
 /// | `choice(Order)` | one of the words of an enum that `units::kinds!` has made | `Order` |
 /// | `choices(Order)` | a list of them | `Vec<Order>` |
 /// | `text` | words for people | `String` |

@@ -146,8 +146,13 @@ impl Counts {
     /// Length of the longest list.
     pub const MOST: usize = 4;
 
-    /// One integer, or a list of some.
+    /// One integer, or a list of some; on a command line the list is a text such as `40,60` or `[40, 60]`.
     pub fn of(value: &Value) -> Option<Counts> {
+        if let Some(text) = value.as_str().filter(|text| text.contains(',')) {
+            let inside = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+            let numbers: Option<Vec<i64>> = inside.split(',').map(|number| number.trim().parse().ok()).collect();
+            return Counts::of(&numbers?.into());
+        }
         let list = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
         let mut counts = Counts { values: [0; Counts::MOST], len: list.len() };
         if list.is_empty() || list.len() > Counts::MOST {
@@ -346,11 +351,27 @@ mod tests {
     fn one_integer_or_a_list_of_some() {
         let kind = Kind::Counts { min: 1, max: 90 };
         let value = |text: &str| text.parse::<toml::Table>().expect("TOML")["a"].clone();
-        for (text, counts) in [("a = 40", &[40][..]), ("a = [40]", &[40]), ("a = [40, 60, 80]", &[40, 60, 80])] {
+        for (text, counts) in [
+            ("a = 40", &[40][..]),
+            ("a = [40]", &[40]),
+            ("a = [40, 60, 80]", &[40, 60, 80]),
+            ("a = '40, 60'", &[40, 60]),
+            ("a = '[40,60]'", &[40, 60]),
+        ] {
             assert!(kind.admits(&value(text)), "{text}");
             assert_eq!(Counts::of(&value(text)).expect("counts").all(), counts);
         }
-        for text in ["a = []", "a = [1, 2, 3, 4, 5]", "a = [0]", "a = 91", "a = [4, 'b']", "a = -1", "a = 1.5"] {
+        for text in [
+            "a = []",
+            "a = [1, 2, 3, 4, 5]",
+            "a = [0]",
+            "a = 91",
+            "a = [4, 'b']",
+            "a = -1",
+            "a = 1.5",
+            "a = '40'",
+            "a = '40,'",
+        ] {
             assert!(!kind.admits(&value(text)), "{text}");
         }
         assert_eq!(Value::from(Counts::of(&value("a = [40, 60]")).expect("counts")), value("a = [40, 60]"));

@@ -49,6 +49,8 @@ const MOST_PER_MILLION: u32 = 100_000;
 pub struct ExportStats {
     /// Its connections.
     pub connections: usize,
+    /// Simulated seconds in a second on the wall; none on the free clock.
+    pub speed: Option<f64>,
     /// By how much replies have left later than the real clock wanted; none on the free clock.
     pub lateness: Option<Percentiles>,
     /// Replies that have left before their time; a defect, if there is one.
@@ -219,7 +221,8 @@ fn stats(house: &Arc<House>, exports: &[usize], reply: Promise<Reply>) {
             let lateness = &of.export(at).lateness;
             let Departures { late, early } = lateness.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let lateness = Some(late).filter(|times| !times.is_empty()).map(|times| Percentiles::of(&times));
-            told.keep(Ok(ExportStats { connections: of.clients_of(at), lateness, early, device: engine.stats() }));
+            let (connections, speed) = (of.clients_of(at), of.export(at).pace.speed());
+            told.keep(Ok(ExportStats { connections, speed, lateness, early, device: engine.stats() }));
         });
     });
 }

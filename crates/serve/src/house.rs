@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use attach::{Hole, Moment, Sender, Wall};
+use attach::{Hole, Moment, Pace, Sender, Wall};
 use files::Files;
 use lab::aged::Header;
 
@@ -31,6 +31,7 @@ pub struct Exported {
     pub offer: Offer,
     pub header: Header,
     pub sender: Sender,
+    pub pace: Pace,
     pub lateness: Lateness,
 }
 

@@ -254,7 +254,7 @@ fn start_all(
         let runner = Runner::start(engine, pace, wall.clone()).map_err(ServeError::Thread)?;
         let offer = Offer { name, description, size, read_only };
         let lateness = Lateness::default();
-        exported.push(Exported { offer, header, sender: runner.sender(), lateness });
+        exported.push(Exported { offer, header, sender: runner.sender(), pace, lateness });
         runners.push(runner);
     }
     Ok((exported, runners))

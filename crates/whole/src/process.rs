@@ -146,7 +146,8 @@ impl Process {
         let desk = Desk::new(engine, setting.pace, setting.time.clone());
         let offer = Offer { name: "device".into(), description: String::new(), size, read_only: false };
         let lateness = Lateness::default();
-        let export = Exported { offer, header: setting.header.clone(), sender: desk.sender(), lateness };
+        let export =
+            Exported { offer, header: setting.header.clone(), sender: desk.sender(), pace: setting.pace, lateness };
         let told = Arc::new(AtomicBool::new(false));
         let tells = told.clone();
         let rules = Rules {

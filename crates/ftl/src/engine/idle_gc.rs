@@ -65,7 +65,8 @@ impl<M: Mapping> Engine<M> {
             }
             return false;
         }
-        let nothing = reason == Reason::Fold && M::HOST != HostRole::KeepsMapping && !self.core.can_fold();
+        let nothing =
+            reason == Reason::Fold && M::HOST != HostRole::KeepsMapping && self.core.blocks.first_in_slc().is_none();
         if nothing || !self.map.gc_ready(&self.core) {
             return false;
         }

@@ -108,8 +108,8 @@ impl<'a> Truth<'a> {
 
     /// A map unit in the buffer in which the entries of an HPB group are collected.
     ///
-    /// Each unit of the group was read, or was in the segment cache when the command began, and was copied to that
-    /// buffer. A map flush that changes the unit later changes it in SRAM.
+    /// Each unit of the group was read, or was in the segment cache or a run when the command began, and was copied to
+    /// that buffer. A map flush that changes the unit later changes it in SRAM.
     pub(crate) fn in_group_buffer(&self, unit: MapUnit) -> Loaded {
         Loaded::by_argument(self.directory, unit)
     }

@@ -42,6 +42,33 @@ pub fn tiny(scheme: &str, seed: u64) -> Spec {
     spec
 }
 
+/// MiB of [`small_hp_ufs`].
+#[allow(dead_code, reason = "not every test does")]
+pub const SMALL_MIB: u64 = 4096;
+
+/// The same on the device of HP-UFS with less flash, and with these values.
+#[allow(dead_code, reason = "not every test does")]
+pub fn small_hp_ufs<'a>(scheme: &str, set: impl IntoIterator<Item = (&'a str, serde_json::Value)>) -> Spec {
+    let mut spec = tiny(scheme, 1);
+    spec.profile = "hp-ufs".into();
+    let less: [(&str, serde_json::Value); 6] = [
+        ("device.capacity_mib", SMALL_MIB.into()),
+        ("nand.data_superblocks", 600.into()),
+        ("gc.start_superblocks", 30.into()),
+        ("gc.relaxed_superblocks", 29.into()),
+        ("gc.hurried_superblocks", 28.into()),
+        ("gc.reserve_superblocks", 4.into()),
+    ];
+    spec.set = less.into_iter().chain(set).map(|(key, value)| (key.to_owned(), value)).collect();
+    spec
+}
+
+/// A counter of the device.
+#[allow(dead_code, reason = "not every test does")]
+pub fn counter(run: &RunResult, name: &str) -> u64 {
+    *run.counters.device.get(name).unwrap_or_else(|| panic!("no counter {name}"))
+}
+
 /// Runs requests in order at a depth.
 #[allow(dead_code, reason = "not every test does")]
 pub fn closed(spec: &Spec, requests: Vec<WorkRequest>, depth: u32) -> Result<RunResult, LabError> {

@@ -54,11 +54,6 @@ impl Core {
         idle.into_iter().chain(fold).min_by_key(|&(_, after)| after)
     }
 
-    /// True if a superblock in SLC mode is full.
-    pub(crate) fn can_fold(&self) -> bool {
-        self.blocks.first_in_slc().is_some()
-    }
-
     /// The superblock is empty, but only by trims that a power cut may still lose. Recovery has to scan it until the
     /// trims are safe.
     pub fn hold_for_trims(&mut self, sb: Superblock) {
