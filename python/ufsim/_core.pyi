@@ -115,8 +115,10 @@ def simulate_observed(
     log: tuple[int, Callable[[LogPart], None]] | None = None,
     timeline: tuple[str | PathLike[str], str, int] | None = None,
     series: tuple[str, Callable[[Columns], None]] | None = None,
-) -> tuple[str, LogPart | None]:
-    """Runs one scheme: its result as JSON, and a log of at most `keep` requests, if one is to be kept.
+) -> tuple[str, LogPart | None, str | None]:
+    """Runs one scheme: its result as JSON, a log of at most `keep` requests, if one is to be kept, and an error.
+
+    The error says why a timeline could not be written; the run has gone on without it.
 
     `log`: each so many requests, and in the end the rest, are handed over in the order of completion. `timeline`: a
     file of Perfetto's format, the window (`FROM..TO`), and how many events it may have. `series`: a step, and what some
@@ -193,14 +195,14 @@ class LinuxDevice:
         log: tuple[int, Callable[[LogPart], None]] | None = None,
         timeline: tuple[str | PathLike[str], str, int] | None = None,
         series: tuple[str, Callable[[Columns], None]] | None = None,
-    ) -> tuple[str, LogPart | None]:
+    ) -> tuple[str, LogPart | None, str | None]:
         """Boots a guest in a folder and serves it until it halts, or loses power at the last of `stops`.
 
         These are turns, in order, and then a time in ns; the function gets turn and time, and says whether this process
         goes on with the guest.
 
         Gives `result` (as of `simulate`), `ended`, `at_ns`, `began_ns`, `turns` and `controller` (its counters) as
-        JSON, and the log if one is kept. `costs` are those of a system call, an access to a register and a page that is
+        JSON, the log if one is kept, and why a timeline could not be written. `costs` are those of a system call, an access to a register and a page that is
         copied, in ns. Raises `GuestError` if the guest dies; otherwise as `simulate_observed`.
         """
 

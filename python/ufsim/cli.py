@@ -125,7 +125,7 @@ def run(
     if fio_json and seeds not in (None, 1):
         raise UsageError("--fio-json is for one seed; --json takes several")
     observed = Observed(log or False, timeline, timeline_window, series, step)
-    done = simulate(
+    done, failures = simulate(
         [options.pop("scheme")], options, 1 if fio_json else seeds, cache=cache, jobs=None, observed=observed
     )
     if fio_json:
@@ -134,7 +134,7 @@ def run(
         print(done.to_json())
     else:
         print_done(done)
-    finish(done.results, [])
+    finish(done.results, failures)
 
 
 @app.command()
@@ -163,8 +163,8 @@ def compare(
     stem = name or ("suite" if len(workloads) > 1 else workload_name(workloads[0]))
     directory = directory_for(out, name, stem, as_json)
     observed = Observed(log or False, timeline, timeline_window, series, step)
-    done = simulate(listed(schemes), options, seeds, cache=cache, jobs=jobs, observed=observed)
-    failures = [] if directory is None else write_files(done, directory, stem, panel)
+    done, failures = simulate(listed(schemes), options, seeds, cache=cache, jobs=jobs, observed=observed)
+    failures += [] if directory is None else write_files(done, directory, stem, panel)
     if as_json:
         print(done.to_json())
     else:
@@ -517,8 +517,8 @@ def directory_for(out: Path | None, name: str | None, stem: str, as_json: bool) 
 
 def simulate(
     names: list[str], options: Arguments, seeds: int | None, *, cache: bool, jobs: int | None, observed: Observed
-) -> Comparison | Suite:
-    """Runs the schemes under a progress bar: a comparison or, of several workloads, a suite."""
+) -> tuple[Comparison | Suite, list[str]]:
+    """Runs the schemes under a progress bar: a comparison or, of several workloads, a suite; and what is not written."""
     states = StateCache() if cache else None
     for path in observed.places(names):
         outputs.ready_file(path)
@@ -526,7 +526,13 @@ def simulate(
     with ProgressDisplay() as progress:
         shared = options | vars(observed) | {"schemes": names, "seeds": seeds, "jobs": jobs}
         shared |= {"progress": progress, "cache": states}
-        return compare_schemes(workloads[0], **shared) if len(workloads) == 1 else compare_schemes(workloads, **shared)
+        try:
+            one = len(workloads) == 1
+            return compare_schemes(workloads[0], **shared) if one else compare_schemes(workloads, **shared), []
+        except outputs.Unwritten as error:
+            if error.done is None:
+                raise
+            return error.done, error.failures
 
 
 def print_done(done: Comparison | Suite) -> None:

@@ -6,7 +6,7 @@ FILE-SCHEME with the ending of FILE.
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,22 +65,48 @@ class Observed:
         _core.check_observed(self.timeline_window or WHOLE_RUN, self.step or STEP)
 
     @contextmanager
-    def of(self, spec: "Spec", *, alone: bool) -> "Iterator[dict[str, Any]]":
-        """What the core is asked for, for one run of several or the only one; the files are complete at the end."""
+    def of(self, spec: "Spec", *, alone: bool) -> "Iterator[Asked]":
+        """What the core is asked for, for one run of several or the only one; the files are complete at the end.
+
+        A file that cannot be written is noted, and takes neither the run nor another file with it.
+        """
+        asked = Asked()
         with ExitStack() as open_files:
-            asked: dict[str, Any] = {}
-            for what, path in self.files.items():
+            # The timeline last: it is the one whose failure the core tells, from within all of them.
+            for what, path in sorted(self.files.items(), key=lambda file: file[0] == "timeline"):
                 own = _of_scheme(path, spec.scheme, alone=alone)
+                open_files.enter_context(asked.noting())
                 beside = open_files.enter_context(outputs.writing(own))
                 if what == "timeline":
                     open_files.enter_context(_told_by_core(own))
-                    asked[what] = (beside, self.timeline_window or WHOLE_RUN, MOST_EVENTS)
+                    asked.core[what] = (beside, self.timeline_window or WHOLE_RUN, MOST_EVENTS)
                 else:
                     take = open_files.enter_context(TableFile(beside, spec, what)).take
-                    asked[what] = (PART if what == "log" else self.step or STEP, take)
+                    asked.core[what] = (PART if what == "log" else self.step or STEP, take)
             if not isinstance(self.log, str | PathLike) and room(self.log):
-                asked["keep"] = room(self.log)
+                asked.core["keep"] = room(self.log)
             yield asked
+
+
+@dataclass
+class Asked:
+    """What the core is asked for beside a result, and what became of the files."""
+
+    core: dict[str, Any] = field(default_factory=dict)
+    unwritten: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def noting(self) -> "Iterator[None]":
+        """Notes what could not be written within."""
+        try:
+            yield
+        except outputs.Unwritten as error:
+            self.unwritten += error.failures
+
+    def ended(self, error: str | None) -> None:
+        """The run has ended; `error` says why the core could not write the timeline."""
+        if error is not None:
+            raise _core.OutputError(error.partition(" (os error")[0])
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,9 +45,11 @@ Step = tuple[Path, Callable[[Path], object]]
 class Unwritten(Exception):
     """Files that could not be written: a line for each, which names the file and says why."""
 
-    def __init__(self, failures: list[str], *, printed: bool = False) -> None:
+    def __init__(self, failures: list[str], *, printed: bool = False, done: Any = None) -> None:
         super().__init__(failures)
         self.failures = failures
+        # The result of the run whose files these are, if it has ended.
+        self.done = done
         # The result stands on standard output.
         self.printed = printed
 

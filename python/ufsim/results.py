@@ -39,16 +39,17 @@ class Result:
     `pandas.concat`. Every row ends with what was run: `workload`, `profile`, `settings`, `seed`, `version`.
 
     `repeats` are the results of the same run with the seeds that follow, if it was made with several; fields and frames
-    are those of the first seed.
+    are those of the first seed. `unwritten` has a line for each log, timeline or series that could not be written.
     """
 
     data: Mapping[str, Any]
     request_log: RequestLog | None = field(default=None, compare=False)
     repeats: tuple["Result", ...] = ()
+    unwritten: tuple[str, ...] = field(default=(), compare=False)
 
     def __getattr__(self, name: str) -> Any:
         # Only called for names that are not found otherwise; copy and pickle ask before `data` exists.
-        own = name in ("data", "request_log", "repeats")
+        own = name in ("data", "request_log", "repeats", "unwritten")
         if name.startswith("__") or own or name not in self.data:
             known = () if name.startswith("_") or own else dir(self)
             raise AttributeError(f"a result has no field '{name}'{did_you_mean(name, known)}")

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import SupportsIndex, Unpack, overload
 
-from ufsim import _core, repeats
+from ufsim import _core, outputs, repeats
 from ufsim.documents import parse
 from ufsim.formats import workload_names
 from ufsim.names import check_range
@@ -103,13 +103,16 @@ def run(
     host time or the link draw at random, and once otherwise. The result is that of the first seed and knows the others
     as `repeats`; logs, timelines and series are of the first.
 
-    Raises `ConfigError` (`OptionError` for an option that has no effect on such a workload), `FileNotFoundError` or
+    Raises `outputs.Unwritten` if such a file could not be written; its `done` is the result all the same. Raises
+    `ConfigError` (`OptionError` for an option that has no effect on such a workload), `FileNotFoundError` or
     `SimulationBug`, and `TypeError` for an option that does not exist.
     """
     specs = specs_of("run", workload, scheme, options)
     observed = Observed(log, timeline, timeline_window, series, step)
     results = run_seeds(specs, seeds, jobs_of(None), progress, states_of(cache), observed)
-    return results[0] if isinstance(workload, str | PathLike) else suite_of(specs, results)
+    done = results[0] if isinstance(workload, str | PathLike) else suite_of(specs, results)
+    raise_unwritten(results, done)
+    return done
 
 
 @overload
@@ -174,7 +177,15 @@ def compare(
     observed = Observed(log, timeline, timeline_window, series, step)
     results = run_seeds(specs, seeds, jobs_of(jobs), progress, states_of(cache), observed)
     suite = suite_of(specs, results)
-    return suite[0] if isinstance(workload, str | PathLike) else suite
+    done = suite[0] if isinstance(workload, str | PathLike) else suite
+    raise_unwritten(results, done)
+    return done
+
+
+def raise_unwritten(results: Iterable[Result], done: Result | Comparison | Suite) -> None:
+    """Raises `Unwritten` if logs, timelines or series of these results could not be written."""
+    if failures := [line for result in results for line in result.unwritten]:
+        raise outputs.Unwritten(failures, done=done)
 
 
 def suite_of(specs: list[Spec], results: list[Result]) -> Suite:
@@ -234,15 +245,22 @@ def run_observed(
 
     def simulate(spec: Spec, report: Callable[..., None]) -> Result:
         wanted = observed if spec in watched else Observed()
+        ran = None
         with wanted.of(spec, alone=len(watched) == 1) as asked:
 
-            def core(begun: Spec) -> "tuple[str, _core.LogPart | None]":
+            def core(begun: Spec) -> "tuple[str, _core.LogPart | None, str | None]":
                 text = begun.to_json()
-                return _core.simulate_observed(text, report, **asked) if asked else (_core.simulate(text, report), None)
+                if not asked.core:
+                    return _core.simulate(text, report), None, None
+                return _core.simulate_observed(text, report, **asked.core)
 
-            document, log = simulated(cache, spec, report, core)
+            ran = simulated(cache, spec, report, core)
+            asked.ended(ran[2])
+        if ran is None:
+            raise outputs.Unwritten(asked.unwritten)
+        document, log, _ = ran
         kept = RequestLog(log.columns(), log.processes, log.left_out) if log is not None else None
-        return Result(parse(document), kept)
+        return Result(parse(document), kept, unwritten=tuple(asked.unwritten))
 
     return run_threads(specs, jobs, simulate, progress)
 

@@ -57,9 +57,7 @@ class TableFile:
             raise self._failed
 
     def take(self, part: "_core.LogPart | _core.Columns") -> None:
-        """Has some rows written; raises what an earlier call has raised."""
-        if self._failed:
-            raise self._failed
+        """Has some rows written. After a failure they are let go: the run is not lost with its log."""
         self._parts.put(part)
 
     def _write(self) -> None:

@@ -295,8 +295,9 @@ def test_a_full_disk_is_an_error_that_leaves_nothing(tmp_path: Path) -> None:
     path, limits = tmp_path / "run.pftrace", resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 12, limits[1]))
     try:
-        with pytest.raises(outputs.Unwritten, match=f"{path}: not written: the timeline: File too large"):
+        with pytest.raises(outputs.Unwritten, match=f"{path}: not written: File too large") as caught:
             package.run(SHORT, "ufs", profile="tiny", timeline=path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not list(tmp_path.iterdir())
+    assert caught.value.done.digest == package.run(SHORT, "ufs", profile="tiny").digest

@@ -46,8 +46,8 @@ pub fn simulate(spec: &Spec, progress: &mut OnProgress) -> Result<RunResult, Lab
 /// Runs one simulation, and keeps what is wanted beside its result.
 ///
 /// # Errors
-/// See [`simulate`], and [`LabError::Output`] if a timeline can not be written; those who take a log or a series may
-/// stop the run, too.
+/// See [`simulate`]; those who take a log or a series may stop the run, too. A timeline that can not be written does not:
+/// see [`Ran::unwritten`].
 pub fn simulate_observed(spec: &Spec, observe: Observe, progress: &mut OnProgress) -> Result<Ran, LabError> {
     let run = Run::of(spec)?;
     let workload = open(spec, run.beneath()?)?;
@@ -129,13 +129,12 @@ impl Outside {
     /// The result of what has been recorded. `kind` names where the requests came from.
     ///
     /// # Errors
-    /// If a timeline cannot be written.
+    /// [`LabError::Bug`] if the machine cannot say what it is.
     pub fn result(&self, kind: &'static str, mut recorder: Recorder, stack: &mut Stack) -> Result<Ran, LabError> {
         let (after, requests) = recorder.end(stack);
         let Outside { spec, machine, state, wall } = self;
         let run = Run { spec, machine: machine.clone(), wall: wall.clone() };
-        let observed = recorder.watchers.take().map(|watchers| watchers.finish(None, after.at));
-        let notice = observed.transpose().map_err(unwritten_timeline)?.flatten();
+        let (notice, unwritten) = told(recorder.watchers.take().map(|watchers| watchers.finish(None, after.at)));
         let profile = &run.machine.profile;
         let before = &recorder.measure.before;
         let context = Context {
@@ -148,7 +147,7 @@ impl Outside {
             drawn: run.drawn(state.as_ref().map(|state| state.age.as_str())),
             warnings: profile.what_if().into_iter().chain(notice).collect(),
         };
-        Ok(Ran { result: report(&recorder.measure, &after, context), reads: None, requests })
+        Ok(Ran { result: report(&recorder.measure, &after, context), reads: None, requests, unwritten })
     }
 }
 
@@ -161,6 +160,8 @@ pub struct Ran {
     pub reads: Option<Vec<LoggedRead>>,
     /// The log of requests, if one was to be kept, with times from the beginning of the workload on.
     pub requests: Option<LogPart>,
+    /// Why the timeline could not be written, if one was wanted and could not.
+    pub unwritten: Option<String>,
 }
 
 /// Ages the device of a spec and switches it off. The spec's `workload` is not looked at, and conditions are those of
@@ -226,10 +227,7 @@ impl Run<'_> {
         let ran = self.guarded(|| self.phases(&mut system, source, observe, progress));
         let start = match ran.map_err(|bug| with_place(bug, &system))? {
             Ok(start) => start,
-            Err(Stop::Interrupted) => {
-                let unwritten = system.take_watchers().map(|watchers| watchers.finish(None, system.now()));
-                return Err(unwritten.and_then(Result::err).map_or(LabError::Interrupted, unwritten_timeline));
-            }
+            Err(Stop::Interrupted) => return Err(LabError::Interrupted),
             Err(stop) => return Err(with_place(self.bug(&stop.to_string()), &system)),
         };
         let mut watchers = system.take_watchers();
@@ -246,8 +244,7 @@ impl Run<'_> {
         }
         let mut own = source.report();
         let reads = own.reads.take();
-        let observed = watchers.map(|watchers| watchers.finish(own.phone.as_ref(), after.at));
-        let notice = observed.transpose().map_err(unwritten_timeline)?.flatten();
+        let (notice, unwritten) = told(watchers.map(|watchers| watchers.finish(own.phone.as_ref(), after.at)));
         let of_system = self.drawn(state.as_ref().map(|state| state.age.as_str()));
         let drawn: Vec<_> = workload.random.then_some("workload").into_iter().chain(of_system).collect();
         let seed = self.spec.seed;
@@ -276,7 +273,7 @@ impl Run<'_> {
         if self.spec.verify {
             result.verified = Some(self.verify(&mut system, progress)?);
         }
-        Ok(Ran { result, reads, requests })
+        Ok(Ran { result, reads, requests, unwritten })
     }
 
     /// Reads everything back, when all that the report needs has been taken down.
@@ -432,8 +429,13 @@ fn with_place(error: LabError, system: &System) -> LabError {
     }
 }
 
-fn unwritten_timeline(error: std::io::Error) -> LabError {
-    LabError::Output(format!("the timeline: {error}"))
+/// What a timeline leaves out, and why it could not be written.
+fn told(finished: Option<std::io::Result<Option<String>>>) -> (Option<String>, Option<String>) {
+    match finished {
+        Some(Ok(notice)) => (notice, None),
+        Some(Err(error)) => (None, Some(error.to_string())),
+        None => (None, None),
+    }
 }
 
 /// Says that limits of host memory were never used.

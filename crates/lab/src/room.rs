@@ -32,7 +32,7 @@ mod tests {
         let of = |mib: &[u64]| {
             let line = |mib: &u64| format!("0 0 {} 8 1\n", mib * 2048);
             let bytes = mib.iter().map(line).collect::<String>().into_bytes();
-            let file = TraceFile { name: "t".into(), bytes };
+            let file = TraceFile::new("t", bytes);
             advice(&Trace::parse("t", vec![file], &TraceOptions::default()).unwrap(), 16 * 256)
         };
         let gib = 1024;

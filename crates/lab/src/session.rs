@@ -167,7 +167,7 @@ mod tests {
             )
         };
         let text: String = std::iter::once("# tracer: nop\n".into()).chain((1..=launches).map(launch)).collect();
-        let file = TraceFile { name: "session".into(), bytes: text.into_bytes() };
+        let file = TraceFile::new("session", text.into_bytes());
         Session::parse("session", vec![file], &TraceOptions::default()).unwrap()
     }
 

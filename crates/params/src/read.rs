@@ -53,15 +53,15 @@ pub fn read<P: Params>(name: &str, table: &Table) -> Result<P, ParamError> {
 /// Refuses keys that are none of `fields`.
 ///
 /// # Errors
-/// The first such key, with its value and the keys there are.
+/// The first such key, with its value, further ones, and the keys there are.
 pub fn known_keys_only(name: &str, table: &Table, fields: &[Field]) -> Result<(), ParamError> {
-    let Some((key, value)) = table.iter().find(|(key, _)| !fields.iter().any(|f| f.key == *key)) else {
-        return Ok(());
-    };
+    let mut unknown = table.iter().filter(|(key, _)| !fields.iter().any(|f| f.key == *key));
+    let Some((key, value)) = unknown.next() else { return Ok(()) };
+    let others: String = unknown.map(|(key, _)| format!(", {key} as well")).collect();
     let keys: Vec<&str> = fields.iter().map(|f| f.key).collect();
     let problem = match keys.is_empty() {
-        true => ": unknown key, there are none".into(),
-        false => format!(": unknown key, must be one of {}", keys.join(", ")),
+        true => format!(": unknown key{others}, there are none"),
+        false => format!(": unknown key{others}, must be one of {}", keys.join(", ")),
     };
     Err(ParamError { table: name.into(), key: key.clone(), value: Some(value.to_string()), problem })
 }

@@ -179,7 +179,8 @@ fn observing(
 }
 
 /// Runs one scheme, and keeps what is wanted beside its result. `keep`: a log of so many requests. `log`: length of its
-/// parts, and what takes them. `timeline`: path, window and most events. `series`: step, and what takes its rows.
+/// parts, and what takes them. `timeline`: path, window and most events. `series`: step, and what takes its rows. Gives
+/// the report, the log if one is kept, and why the timeline could not be written.
 #[pyfunction]
 #[pyo3(signature = (spec_json, progress=None, *, keep=None, log=None, timeline=None, series=None))]
 fn simulate_observed(
@@ -190,7 +191,7 @@ fn simulate_observed(
     log: Option<(usize, Py<PyAny>)>,
     timeline: Option<(PathBuf, String, u64)>,
     series: Option<(String, Py<PyAny>)>,
-) -> PyResult<(String, Option<LogPart>)> {
+) -> PyResult<(String, Option<LogPart>, Option<String>)> {
     let spec = Spec::from_json(spec_json).map_err(exception)?;
     let raised = Raised::default();
     let observe = observing(&spec, &raised, keep, log, timeline, series)?;
@@ -198,9 +199,9 @@ fn simulate_observed(
     if let Some(error) = raised.lock().expect("nobody panics with the lock").take() {
         return Err(error);
     }
-    let Ran { result, requests, .. } = ran?;
+    let Ran { result, requests, unwritten, .. } = ran?;
     let json = serde_json::to_string(&result).map_err(config_error)?;
-    Ok((json, requests.map(LogPart)))
+    Ok((json, requests.map(LogPart), unwritten))
 }
 
 /// Checks a timeline's window and a series' step without simulating.

@@ -94,7 +94,7 @@ impl LinuxDevice {
     }
 
     /// Boots a guest in a folder, and serves it until it halts or is stopped. Gives what came of it as JSON, and the
-    /// log if one is kept; the result is null if its job has not begun. `stops`: turns and a time in ns, and whom to
+    /// log if one is kept, and why a timeline could not be written; the result is null if its job has not begun. `stops`: turns and a time in ns, and whom to
     /// ask at each; see `Stops`.
     #[pyo3(signature = (
         kernel, folder, memory_mib, seed, costs, progress=None, *,
@@ -115,7 +115,7 @@ impl LinuxDevice {
         log: Option<(usize, Py<PyAny>)>,
         timeline: Option<(PathBuf, String, u64)>,
         series: Option<(String, Py<PyAny>)>,
-    ) -> PyResult<(String, Option<LogPart>)> {
+    ) -> PyResult<(String, Option<LogPart>, Option<String>)> {
         let cost = Cost { syscall_ns: costs.0, access_ns: costs.1, page_ns: costs.2 };
         let boot = Boot { kernel, folder, memory_mib, seed, cost };
         let raised = Raised::default();
@@ -131,7 +131,9 @@ impl LinuxDevice {
             return Err(error);
         }
         let booted = booted?;
-        let (result, requests) = booted.ran.map(|Ran { result, requests, .. }| (result, requests)).unzip();
+        let ran = booted.ran.map(|Ran { result, requests, unwritten, .. }| (result, (requests, unwritten)));
+        let (result, others) = ran.unzip();
+        let (requests, unwritten) = others.unwrap_or_default();
         let (ended, at) = match booted.ended {
             Ended::Halted { at } => ("halted", at),
             Ended::Stopped { at } => ("stopped", at),
@@ -141,7 +143,7 @@ impl LinuxDevice {
         let report = json!({ "result": result, "ended": ended, "at_ns": at.0, "turns": booted.turns,
             "began_ns": booted.began.map(|at| at.0),
             "controller": controller });
-        Ok((serde_json::to_string(&report).map_err(config_error)?, requests.flatten().map(LogPart)))
+        Ok((serde_json::to_string(&report).map_err(config_error)?, requests.map(LogPart), unwritten))
     }
 
     /// Cuts the power of the device at a time of the guest, which was stopped, and lets it recover.

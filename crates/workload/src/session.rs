@@ -331,7 +331,7 @@ mod tests {
     const HEAD: &str = "# tracer: nop\n";
 
     fn parse(text: &str) -> Result<Session, TraceError> {
-        let file = TraceFile { name: "t.txt".into(), bytes: format!("{HEAD}{text}").into_bytes() };
+        let file = TraceFile::new("t.txt", format!("{HEAD}{text}").into_bytes());
         Session::parse("t.txt", vec![file], &TraceOptions::default())
     }
 

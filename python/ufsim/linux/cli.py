@@ -136,7 +136,8 @@ def linux(
                 run(job, name, observed=observed, report=report, cache=states, alone=len(names) == 1, **options)
             )
     texts = ((guest_trace, runs[0].trace or ""), (console, runs[0].console))
-    failures = outputs.write([(path, outputs.text(text)) for path, text in texts if path is not None])
+    failures = [line for run in runs for line in run.result.unwritten]
+    failures += outputs.write([(path, outputs.text(text)) for path, text in texts if path is not None])
     tell(runs, as_json=as_json)
     if failures:
         raise outputs.Unwritten(failures, printed=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ufsim import _core
+from ufsim import _core, outputs
 from ufsim.bundled import located
 from ufsim.documents import Document, parse
 from ufsim.linux import cpio
@@ -199,13 +199,13 @@ def run(
     spec.check_system()
     watched = observed or Observed()
     watched.check([spec])
+    ran = None
     with watched.of(spec, alone=alone) as asked:
-        return simulated(cache, spec, report, lambda begun: _begin(begun, job, asked, report))
-
-
-def _begin(spec: Spec, job: Job, asked: dict[str, Any], report: Report | None) -> GuestRun:
-    device = Device(spec, report)
-    return device.boot(job, asked=asked)
+        ran = simulated(cache, spec, report, lambda begun: Device(begun, report).boot(job, asked=asked.core))
+        asked.ended(next(iter(ran.result.unwritten), None))
+    if ran is None:
+        raise outputs.Unwritten(asked.unwritten)
+    return replace(ran, result=replace(ran.result, unwritten=tuple(asked.unwritten)))
 
 
 class Device:
@@ -249,17 +249,20 @@ class Device:
 
     def _boot(
         self, job: Job, folder: Path, built: Path, options: dict[str, Any]
-    ) -> tuple[Document, "_core.LogPart | None"]:
+    ) -> tuple[Document, "_core.LogPart | None", str | None]:
         kernel, seed = built / "linux", self.spec.seed
-        told, log = self.core.boot(kernel, folder, job.memory_mib, seed, job.cpu_cost, self.report, **options)
-        return parse(told), log
+        options |= {"progress": self.report}
+        told, log, unwritten = self.core.boot(kernel, folder, job.memory_mib, seed, job.cpu_cost, **options)
+        return parse(told), log, unwritten
 
     def power_cut(self, at_ns: int) -> None:
         """The device loses its power, too, when a guest was stopped, and recovers."""
         self.core.power_cut(at_ns)
 
 
-def _gathered(told: Document, log: "_core.LogPart | None", folder: Path, job: Job) -> GuestRun:
+def _gathered(
+    told: Document, log: "_core.LogPart | None", unwritten: str | None, folder: Path, job: Job
+) -> GuestRun:
     texts = {name: _text(folder / "out" / name) for name in TEXTS}
     if failure := texts["failure"]:
         raise _core.GuestError(f"the guest has given up: {failure.strip()}")
@@ -267,8 +270,9 @@ def _gathered(told: Document, log: "_core.LogPart | None", folder: Path, job: Jo
         raise _core.GuestError("the guest has halted before its job")
     status = _text(folder / "out" / "status")
     counters = [line.split() for line in (_text(folder / "out" / "hpb_stats") or "").splitlines()]
+    kept = RequestLog(log.columns(), log.processes, log.left_out) if log else None
     return GuestRun(
-        result=Result(told["result"], RequestLog(log.columns(), log.processes, log.left_out) if log else None),
+        result=Result(told["result"], kept, unwritten=() if unwritten is None else (unwritten,)),
         stdout=texts["stdout"] or "",
         stderr=texts["stderr"] or "",
         status=int(status) if status else None,

@@ -131,11 +131,9 @@ impl Watchers {
         }
     }
 
-    /// True if nobody wants more of the run, or nothing can be written any more.
+    /// True if nobody wants more of the run.
     pub fn have_ended(&self) -> bool {
-        let unwritten = self.timeline.as_ref().is_some_and(|timeline| timeline.failure().is_some());
-        let stopped = self.log.as_ref().is_some_and(RequestLog::is_stopped);
-        unwritten || stopped || self.series.as_ref().is_some_and(Series::is_stopped)
+        self.log.as_ref().is_some_and(RequestLog::is_stopped) || self.series.as_ref().is_some_and(Series::is_stopped)
     }
 
     /// True if it matters where mappings of reads come from.

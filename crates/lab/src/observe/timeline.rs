@@ -126,11 +126,6 @@ impl Timeline {
         }
     }
 
-    /// Why the file can not be written.
-    pub fn failure(&self) -> Option<&std::io::Error> {
-        self.file.failure()
-    }
-
     /// The workload hands in a request now.
     pub fn entered(&mut self, issued: &Issued, now: SimTime) {
         if self.ended.is_some() {
@@ -183,7 +178,7 @@ impl Timeline {
             self.count(scene, self.window.start.max(now));
         }
         self.full = self.file.events() >= self.most;
-        if self.full {
+        if self.full || self.file.has_failed() {
             self.end(scene, now);
         } else if next >= self.window.end {
             self.end(scene, self.window.end);

@@ -127,9 +127,9 @@ impl TraceFile {
         self.events
     }
 
-    /// Why nothing can be written any more.
-    pub fn failure(&self) -> Option<&io::Error> {
-        self.failed.as_ref()
+    /// True if nothing can be written any more.
+    pub fn has_failed(&self) -> bool {
+        self.failed.is_some()
     }
 
     /// Writes what is left.
@@ -264,7 +264,7 @@ mod tests {
     fn a_full_disk_is_told() {
         let mut file = TraceFile::new(Box::new(Full), "run", vec!["read"]);
         file.value(0, 1, 2);
-        assert!(file.failure().is_some());
+        assert!(file.has_failed());
         assert_eq!(file.finish().map_err(|error| error.kind()), Err(io::ErrorKind::StorageFull));
     }
 }

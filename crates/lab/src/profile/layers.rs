@@ -32,6 +32,8 @@ pub(super) struct Layers {
     pub root: Table,
     /// Where they come from, by `section.key`.
     pub origins: BTreeMap<String, Origin>,
+    /// The profile that gives a value, by `section.key`.
+    givers: BTreeMap<String, String>,
 }
 
 /// One file, taken apart.
@@ -66,25 +68,42 @@ impl Layers {
         Ok(layers)
     }
 
-    /// Puts a file on top of those that it extends.
+    /// Puts a file on top of those that it extends, or says everything that is wrong with its values.
     fn put(&mut self, layer: &Layer) -> Result<(), String> {
+        let mut wrong = Vec::new();
         for (section, table) in tables_in(&layer.root)? {
             for field in fields_of(&section).unwrap_or_default() {
                 let Some(value) = table.get(field.key) else { continue };
-                if !field.kind.admits(value) {
-                    let allowed = field.kind.allowed_not(value);
-                    return Err(ParamError::must_be(&section, field.key, value, allowed).to_string());
-                }
-                let name = format!("{section}.{}", field.key);
-                let origin = layer.origin(&name)?;
-                if origin.is_none() && field.kind.needs_source() {
-                    self.check_unchanged(layer, &field, &name, value)?;
-                }
-                self.origins.extend(origin.map(|origin| (name, origin)));
-                table_for(&mut self.root, &section).insert(field.key.into(), value.clone());
+                wrong.extend(self.put_value(layer, &section, &field, value).err());
             }
         }
+        all_of(wrong)
+    }
+
+    fn put_value(&mut self, layer: &Layer, section: &str, field: &Field, value: &Value) -> Result<(), String> {
+        if !field.kind.admits(value) {
+            let allowed = field.kind.allowed_not(value);
+            return Err(ParamError::must_be(section, field.key, value, allowed).to_string());
+        }
+        let name = format!("{section}.{}", field.key);
+        let origin = layer.origin(&name)?;
+        if origin.is_none() && field.kind.needs_source() {
+            self.check_unchanged(layer, field, &name, value)?;
+        }
+        self.givers.insert(name.clone(), layer.file.name.clone());
+        self.origins.extend(origin.map(|origin| (name, origin)));
+        table_for(&mut self.root, section).insert(field.key.into(), value.clone());
         Ok(())
+    }
+
+    /// What a message adds to a value of the profile that the profile itself does not give.
+    pub fn inherited(&self, name: &str) -> String {
+        match self.givers.get(name) {
+            Some(giver) if Some(giver) == self.chain.first() => String::new(),
+            Some(giver) => format!(" ({name} is inherited from {giver})"),
+            None if self.chain.len() > 1 => format!(" ({name} has its default)"),
+            None => String::new(),
+        }
     }
 
     /// A value without a source is the parent's.
@@ -129,46 +148,53 @@ impl Layer {
         let sources = take_table(&mut root, "sources")?;
         let assumed = take_table(&mut root, "assumed")?;
         let layer = Layer { file: ProfileFile::of_text("", ""), extends, root, sources, assumed };
-        layer.check_keys()?;
-        layer.check_explanations()?;
-        Ok(layer)
+        // What is said of sources follows from wrong keys, if there are some.
+        all_of(layer.check_keys()?)?;
+        all_of(layer.check_explanations()).map(|()| layer)
     }
 
-    /// No key is unknown; where nothing is extended, none is missing.
-    fn check_keys(&self) -> Result<(), String> {
+    /// Keys that are unknown and, where nothing is extended, those that are missing.
+    fn check_keys(&self) -> Result<Vec<String>, String> {
+        let mut wrong = Vec::new();
         for (name, table) in tables_in(&self.root)? {
-            let fields = fields_of(&name).ok_or_else(|| unknown_section(&name))?;
-            params::known_keys_only(&name, table, &fields).map_err(|error| error.to_string())?;
+            match fields_of(&name) {
+                Some(fields) => {
+                    let error = params::known_keys_only(&name, table, &fields).err();
+                    wrong.extend(error.map(|error| error.to_string()));
+                }
+                None => wrong.push(unknown_section(&name)),
+            }
         }
         let complete = if self.extends.is_some() { Vec::new() } else { sections() };
         for section in complete {
             let table = table_of(&self.root, &section.name).cloned().unwrap_or_default();
             let absent = |field: &&Field| field.default.is_none() && !table.contains_key(field.key);
-            if let Some(field) = section.fields.iter().find(absent) {
-                return Err(format!("{}.{} is missing: must be {}", section.name, field.key, field.kind.allowed()));
-            }
+            wrong.extend(
+                section.fields.iter().filter(absent).map(|field| {
+                    format!("{}.{} is missing: must be {}", section.name, field.key, field.kind.allowed())
+                }),
+            );
         }
-        Ok(())
+        Ok(wrong)
     }
 
-    /// Every source and every reason belongs to a value of this file.
-    fn check_explanations(&self) -> Result<(), String> {
+    /// Sources and reasons that belong to no value of this file.
+    fn check_explanations(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
         for (table, content) in [("sources", &self.sources), ("assumed", &self.assumed)] {
             for (name, why) in content {
                 let (section, key) = split(name);
                 let fields = fields_of(section).unwrap_or_default();
                 if !fields.iter().any(|field| field.key == key && field.kind.needs_source()) {
-                    return Err(format!("[{table}] \"{name}\": no such key in a profile"));
-                }
-                if table_of(&self.root, section).is_none_or(|table| !table.contains_key(key)) {
-                    return Err(format!("[{table}] \"{name}\": this profile has no such key"));
-                }
-                if why.as_str().is_none_or(|text| text.trim().is_empty()) {
-                    return Err(format!("[{table}] \"{name}\" = {why}: must be a non-empty string"));
+                    wrong.push(format!("[{table}] \"{name}\": no such key in a profile"));
+                } else if table_of(&self.root, section).is_none_or(|table| !table.contains_key(key)) {
+                    wrong.push(format!("[{table}] \"{name}\": this profile has no such key"));
+                } else if why.as_str().is_none_or(|text| text.trim().is_empty()) {
+                    wrong.push(format!("[{table}] \"{name}\" = {why}: must be a non-empty string"));
                 }
             }
         }
-        Ok(())
+        wrong
     }
 
     /// What this file says of where a value comes from.
@@ -185,6 +211,11 @@ impl Layer {
             (None, None) => Ok(None),
         }
     }
+}
+
+/// Everything that is wrong, as one message.
+fn all_of(wrong: Vec<String>) -> Result<(), String> {
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }
 }
 
 fn take_table(root: &mut Table, name: &str) -> Result<Table, String> {

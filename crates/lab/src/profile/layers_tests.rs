@@ -225,3 +225,28 @@ fn numbers_in_a_wrong_form_are_told_the_right_one() {
         assert_eq!(Profile::load("hp-ufs", &set).unwrap_err().to_string(), told);
     }
 }
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once() {
+    let told = |text: &str| Profile::parse("p.toml", text, &[]).unwrap_err().problem;
+    let keys = told("extends = \"tiny\"\n[nand]\nplane = 1\ndice = 2\nplanes = 2\n[gcc]\nx = 1\n");
+    assert!(
+        keys.contains("unknown section [gcc]") && keys.contains("; nand.dice = 2: unknown key, plane as well"),
+        "{keys}"
+    );
+    let values = told(
+        "extends = \"tiny\"\n[nand]\nplanes = 99\ndies_per_channel = 0\n[sources]\n\"nand.planes\" = \"x\"\n\
+         \"nand.dies_per_channel\" = \"x\"\n",
+    );
+    assert!(
+        values.contains("nand.planes = 99: must be") && values.contains("; nand.dies_per_channel = 0: "),
+        "{values}"
+    );
+}
+
+#[test]
+fn a_value_that_is_not_the_profiles_own_is_said_to_be_inherited() {
+    let text = "extends = \"tiny\"\n[nand]\ndata_superblocks = 30\n[sources]\n\"nand.data_superblocks\" = \"x\"\n";
+    let problem = Profile::parse("p.toml", text, &[]).unwrap_err().problem;
+    assert!(problem.contains(" is inherited from tiny)"), "{problem}");
+}

@@ -75,7 +75,12 @@ impl Profile {
         for (name, value) in overrides {
             replace(&mut root, name, value).map_err(failed)?;
         }
-        let wrong = |error: ParamError| failed(error.to_string());
+        let replaced = |name: &str| overrides.iter().any(|(key, _)| key == name);
+        let wrong = |error: ParamError| {
+            let name = format!("{}.{}", error.table, error.key);
+            let inherited = if replaced(&name) { String::new() } else { layers.inherited(&name) };
+            failed(format!("{error}{inherited}"))
+        };
         let given = names_in(&root).map_err(failed)?;
         let shares = Shares::take(&mut root).map_err(failed)?;
         let mut values = Values::read(&root).map_err(wrong)?;

@@ -22,6 +22,6 @@ fn files(input: &mut Input<'_>, more: usize) -> Vec<TraceFile> {
     let lengths: Vec<u16> = (0..more).map(|_| input.u16()).collect();
     let mut contents: Vec<&[u8]> = lengths.iter().map(|&length| input.take(usize::from(length))).collect();
     contents.push(input.rest());
-    let file = |(cpu, bytes): (usize, &[u8])| TraceFile { name: format!("trace.{cpu}"), bytes: bytes.to_vec() };
+    let file = |(cpu, bytes): (usize, &[u8])| TraceFile::new(format!("trace.{cpu}"), bytes.to_vec());
     contents.into_iter().enumerate().map(file).collect()
 }

@@ -65,7 +65,7 @@ impl Surroundings for Parts<'_> {
     fn log(&self, path: &Path) -> Result<TraceFile, TraceError> {
         let name = path.display().to_string();
         let bytes = self.find(path).ok_or_else(|| TraceError::NoFiles { directory: name.clone() })?;
-        Ok(TraceFile { name, bytes: bytes.into() })
+        Ok(TraceFile::new(name, bytes.into()))
     }
 }
 

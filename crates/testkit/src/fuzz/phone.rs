@@ -25,7 +25,7 @@ pub(super) fn run(bytes: &[u8]) {
 }
 
 fn session(bytes: &[u8]) {
-    let file = TraceFile { name: "fuzzed.txt".into(), bytes: bytes.to_vec() };
+    let file = TraceFile::new("fuzzed.txt", bytes.to_vec());
     match Session::parse("fuzzed.txt", vec![file], &TraceOptions::default()) {
         Ok(session) => {
             let text = scenario_of(&session, "fuzzed.csv");

@@ -13,7 +13,7 @@ pub(super) fn run(bytes: &[u8]) {
     let chosen = |(bit, rule): (usize, &CleanRule)| (shape >> bit & 1 == 1).then_some(*rule);
     let options =
         TraceOptions { format, device: None, clean: CleanRule::ALL.iter().enumerate().filter_map(chosen).collect() };
-    let files = vec![TraceFile { name: "fuzzed".into(), bytes: input.rest().to_vec() }];
+    let files = vec![TraceFile::new("fuzzed", input.rest().to_vec())];
     if let Some(trace) = traces::parse(files, &options) {
         traces::check_and_replay(trace, shape >> 3);
     }

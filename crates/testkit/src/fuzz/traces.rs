@@ -70,7 +70,7 @@ fn write(trace: &Trace) {
                 continue;
             }
         };
-        let file = TraceFile { name: "written".into(), bytes };
+        let file = TraceFile::new("written", bytes);
         let options = TraceOptions { format: Some(format), ..TraceOptions::default() };
         let again = Trace::parse("written", vec![file], &options).unwrap_or_else(|error| panic!("{error}"));
         if format == Format::Csv {

@@ -1,6 +1,7 @@
-//! The table of biosnoop (bcc and libbpf-tools): `TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)`, with white
-//! space between. A line is printed when a request completes, so it began earlier by the latency, and the time in the
-//! queue if there is one.
+//! Tables of tracers with a header and white space between the columns, such as `TIME(s) COMM PID DISK T SECTOR BYTES
+//! [QUE(ms)] LAT(ms)` of biosnoop (bcc and libbpf-tools) and `[STARTs] ENDs COMM PID TYPE DEV BLOCK BYTES LATms` of
+//! iosnoop (perf-tools). Columns are found by their names; others are passed over. A line is printed when a request
+//! completes, so it began earlier by the latency and the time in the queue, unless the table has its beginning.
 
 use units::{Nanos, SimTime};
 
@@ -10,8 +11,42 @@ use super::{Definition, Framing, HEAD_LINES, Origin, Source};
 use crate::trace::{Recorded, Records, TraceFile};
 use crate::{TraceError, WorkRequest};
 
-/// Milliseconds are read as seconds, with three digits more.
-const MS_PER_SECOND: u64 = 1000;
+/// What a column is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    Began,
+    Ended,
+    Comm,
+    Disk,
+    Operation,
+    Sector,
+    Bytes,
+    /// A part of the time that a request took.
+    Took,
+}
+
+/// Names of columns; times with the nanoseconds by which a second in them is to be divided.
+const COLUMNS: [(&str, What, u64); 19] = [
+    ("TIME(s)", What::Ended, 1),
+    ("TIME(ms)", What::Ended, 1000),
+    ("TIME(us)", What::Ended, 1_000_000),
+    ("ENDs", What::Ended, 1),
+    ("STARTs", What::Began, 1),
+    ("COMM", What::Comm, 1),
+    ("DISK", What::Disk, 1),
+    ("DEV", What::Disk, 1),
+    ("T", What::Operation, 1),
+    ("TYPE", What::Operation, 1),
+    ("RWBS", What::Operation, 1),
+    ("SECTOR", What::Sector, 1),
+    ("BLOCK", What::Sector, 1),
+    ("BYTES", What::Bytes, 1),
+    ("QUE(ms)", What::Took, 1000),
+    ("LAT(ms)", What::Took, 1000),
+    ("LATms", What::Took, 1000),
+    ("LAT(us)", What::Took, 1_000_000),
+    ("LATus", What::Took, 1_000_000),
+];
 
 pub(super) const DEFINITION: Definition = Definition {
     needs: "",
@@ -22,29 +57,61 @@ pub(super) const DEFINITION: Definition = Definition {
     writer: None,
 };
 
-fn is_header(line: Line<'_>) -> bool {
-    line.text.trim_ascii_start().starts_with(b"TIME(s)")
+/// The columns of a table: what each is, if it is of use, and by what its times are divided.
+struct Header(Vec<Option<(What, u64)>>);
+
+impl Header {
+    /// The header that a line is. Every table of block requests has a time, a name and a device.
+    fn of(line: Line<'_>) -> Option<Header> {
+        let mut words = line.words();
+        let known = |word: Field<'_>| COLUMNS.iter().find(|column| column.0.as_bytes() == word.text);
+        let columns = std::iter::from_fn(|| words.optional("column")).map(|word| known(word).map(|c| (c.1, c.2)));
+        let header = Header(columns.collect());
+        let is_one = [What::Comm, What::Disk].into_iter().all(|what| header.has(what));
+        (is_one && (header.has(What::Ended) || header.has(What::Began))).then_some(header)
+    }
+
+    fn has(&self, what: What) -> bool {
+        self.0.iter().flatten().any(|(column, _)| *column == what)
+    }
+
+    /// A table without one of these tells no requests.
+    fn checked(self, line: Line<'_>) -> Result<Header, TraceError> {
+        let needed = [("T", What::Operation), ("SECTOR", What::Sector), ("BYTES", What::Bytes)];
+        match needed.into_iter().find(|(_, what)| !self.has(*what)) {
+            None => Ok(self),
+            Some((name, _)) => {
+                let told =
+                    format!("the table has no column {name}: its requests cannot be repeated; biosnoop of bcc has one");
+                Err(line.error(0, told))
+            }
+        }
+    }
 }
 
 fn fits(head: &[u8]) -> bool {
-    lines("", head).take(HEAD_LINES).any(is_header)
+    lines("", head).take(HEAD_LINES).any(|line| Header::of(line).is_some())
 }
 
 fn read(files: &[TraceFile], records: &mut Records) -> Result<(), TraceError> {
     records.report.recorded = Recorded::Below;
     for (number, file) in (0..).zip(files) {
-        let rows = || lines(&file.name, &file.bytes).skip_while(|line| !is_header(*line));
-        let queued = rows().next().is_some_and(|line| super::text::find(line.text, b"QUE(ms)").is_some());
-        let mut found = Vec::new();
-        for line in rows().filter(|line| !is_header(*line)) {
+        let (mut header, mut found) = (None, Vec::new());
+        for line in lines(&file.name, &file.bytes) {
+            if let Some(new) = Header::of(line) {
+                header = Some(new.checked(line)?);
+                continue;
+            }
+            // What stands before the header is a message of the tool.
+            let Some(header) = &header else { continue };
             records.report.events += 1;
-            match Row::of(line, queued) {
+            match Row::of(line, header) {
                 Ok(row) => found.push(row),
                 Err(error) => records.report.leave_out(&error),
             }
         }
         // Times count from the first completion: what began before would have a negative time.
-        let before = found.iter().map(|row| row.took().saturating_sub(row.ended)).max().unwrap_or(0);
+        let before = found.iter().map(|row| row.took.saturating_sub(row.ended)).max().unwrap_or(0);
         for row in found {
             row.record(before, Origin { file: number }, records);
         }
@@ -60,44 +127,56 @@ struct Row<'a> {
     sector: u64,
     bytes: u64,
     ended: u64,
-    queue: u64,
-    latency: u64,
+    took: u64,
+    /// Whether the table has the time that a request took.
+    timed: bool,
 }
 
 impl<'a> Row<'a> {
-    fn of(line: Line<'a>, queued: bool) -> Result<Row<'a>, TraceError> {
+    fn of(line: Line<'a>, header: &Header) -> Result<Row<'a>, TraceError> {
         let mut words = line.words();
-        let mut all = Vec::new();
-        while let Some(word) = words.optional("field") {
-            all.push(word);
-        }
-        // A name may have spaces, so the fields behind it are counted from the end.
-        let behind = if queued { 7 } else { 6 };
-        let split = all.len().checked_sub(behind).filter(|&split| split >= 2);
-        let Some(split) = split else {
-            let allowed = "TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)";
-            return Err(line.error(line.text.len(), format!("the line has too few fields; allowed: {allowed}")));
+        let all: Vec<Field<'a>> = std::iter::from_fn(|| words.optional("field")).collect();
+        // A name may have spaces, so the columns behind it are counted from the end.
+        let columns = &header.0;
+        let comm = columns.iter().position(|column| matches!(column, Some((What::Comm, _)))).unwrap_or(0);
+        let Some(more) = all.len().checked_sub(columns.len()) else {
+            let told = format!("the line has {} fields; allowed: {} as in the header", all.len(), columns.len());
+            return Err(line.error(line.text.len(), told));
         };
-        let (time, names, rest) = (all[0], &all[1..split], &all[split..]);
-        rest[0].named("PID").number()?;
-        let letters = rest[2].named("T");
+        let place = |nth: usize| if nth > comm { nth + more } else { nth };
+        let value = |what: What, name| {
+            let is = |nth: &usize| columns[*nth].is_some_and(|(column, _)| column == what);
+            (0..columns.len()).find(is).map(|nth| all[place(nth)].named(name))
+        };
+        let needed = |what, name| {
+            value(what, name).ok_or_else(|| line.error(line.text.len(), format!("the line has no {name}")))
+        };
+        let times = |what: What, name: &'static str| {
+            let of_column = |(nth, column): (usize, &Option<(What, u64)>)| {
+                let (_, divisor) = column.filter(|(column, _)| *column == what)?;
+                Some(all[place(nth)].named(name).seconds().map(|ns| ns / divisor))
+            };
+            columns.iter().enumerate().filter_map(of_column).collect::<Result<Vec<u64>, _>>()
+        };
+        let took = times(What::Took, "latency")?;
+        let total = took.iter().copied().fold(0, u64::saturating_add);
+        let ended = match (times(What::Began, "time")?.first(), times(What::Ended, "time")?.first()) {
+            (Some(began), _) => began.saturating_add(total),
+            (None, ended) => ended.copied().unwrap_or(0),
+        };
+        let letters = needed(What::Operation, "T")?;
         let rwbs = Rwbs::parse(letters.text).ok_or_else(|| letters.wrong("R or W, or the kernel's letters"))?;
-        let ms = |field: Field<'_>, what| Ok::<_, TraceError>(field.named(what).seconds()? / MS_PER_SECOND);
         Ok(Row {
             line: line.number,
-            comm: String::from_utf8_lossy(names[0].until(names[names.len() - 1])),
-            disk: rest[1],
+            comm: String::from_utf8_lossy(all[comm].until(all[comm + more])),
+            disk: needed(What::Disk, "DISK")?,
             rwbs,
-            sector: rest[3].named("sector").number()?,
-            bytes: rest[4].named("bytes").number()?,
-            ended: time.named("time").seconds()?,
-            queue: if queued { ms(rest[5], "time in the queue")? } else { 0 },
-            latency: ms(rest[behind - 1], "latency")?,
+            sector: needed(What::Sector, "sector")?.number()?,
+            bytes: needed(What::Bytes, "bytes")?.number()?,
+            ended,
+            took: total,
+            timed: !took.is_empty(),
         })
-    }
-
-    fn took(&self) -> u64 {
-        self.queue + self.latency
     }
 
     fn record(&self, before: u64, origin: Origin, records: &mut Records) {
@@ -108,8 +187,8 @@ impl<'a> Row<'a> {
         };
         let device = records.devices.index_of(self.disk.text, || self.disk.string().into_owned());
         let request = WorkRequest {
-            arrival: SimTime((self.ended + before).saturating_sub(self.took())),
-            phone_latency: Some(Nanos(self.took())),
+            arrival: SimTime((self.ended + before).saturating_sub(self.took)),
+            phone_latency: self.timed.then_some(Nanos(self.took)),
             flags,
             process: records.names.index_of(&self.comm),
             ..origin.request(self.line, op, self.sector, self.bytes)

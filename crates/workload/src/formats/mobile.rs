@@ -9,12 +9,16 @@ use super::{Definition, Framing, Origin, Source, comm, device_name};
 use crate::trace::{Recorded, Records};
 use crate::{TraceError, WorkRequest};
 
-const HEADER: &[u8] = b"proces,device,rw_flag,sector,size,timestamp";
+const HEADERS: [&[u8]; 2] =
+    [b"proces,device,rw_flag,sector,size,timestamp", b"process,device,rw_flag,sector,size,timestamp"];
+
+/// The row between the installation of an application and its use, in files that have both.
+const MARKER: &[u8] = b"preconditioning_ended";
 
 pub(super) const DEFINITION: Definition = Definition {
     needs: "",
     framing: Framing::Lines,
-    source: Source::Lines { read, skips: |line| line.number == 1 && line.text == HEADER },
+    source: Source::Lines { read, skips: |line| line.number == 1 && HEADERS.contains(&line.text) },
     stacked: true,
     tick_ns: 1_000_000_000,
     writer: None,
@@ -22,6 +26,11 @@ pub(super) const DEFINITION: Definition = Definition {
 
 fn read(line: Line<'_>, origin: Origin, records: &mut Records) -> Result<(), TraceError> {
     records.report.recorded = Recorded::Below;
+    if line.text.strip_prefix(b"\"").unwrap_or(line.text).starts_with(MARKER) {
+        let told = format!("{}: what stands before is the installation, what follows the use", line.place());
+        records.report.hints.push(told);
+        return Ok(());
+    }
     let mut fields = line.separated(b',');
     let process = fields.need("process")?;
     let number = fields.need("device number")?;

@@ -63,7 +63,7 @@ units::kinds! {
         Mobile = "mobile" in mobile;
         /// Nexus 5 (Zhou et al.): sector, sectors, bytes, flags and four times
         Nexus5 = "nexus5" in nexus5;
-        /// biosnoop of bcc: TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)
+        /// tables of biosnoop, iosnoop and the like by their columns: TIME(s) COMM DISK T SECTOR BYTES [LAT(ms)] ...
         Biosnoop = "biosnoop" in biosnoop;
         /// SYSTOR '17 CSV: Timestamp,Response,IOType,LUN,Offset,Size
         Systor17 = "systor17" in systor17;

@@ -77,7 +77,7 @@ fn texts() -> impl Iterator<Item = Format> {
 }
 
 pub(super) fn parse(text: &str, options: &TraceOptions) -> Result<Trace, TraceError> {
-    Trace::parse("t", vec![TraceFile { name: "t".into(), bytes: text.into() }], options)
+    Trace::parse("t", vec![TraceFile::new("t", text.into())], options)
 }
 
 fn forced(format: Format) -> TraceOptions {
@@ -216,6 +216,26 @@ fn tables_of_data_centres_and_of_biosnoop_are_read() {
         (expected.into(), &["my app", "reader-b"].map(Into::into)[..])
     );
     assert_eq!(biosnoop.requests[0].phone_latency, Some(Nanos(1010 * us)));
+    let marked =
+        sample(Format::Mobile).replacen("<...>", "\"preconditioning_ended\"\n<...>", 1).replace("proces,", "process,");
+    let marked = parse(&marked, &TraceOptions::default()).unwrap();
+    assert_eq!(
+        marked.requests,
+        parse(&sample(Format::Mobile).replacen("<...>", "\n<...>", 1), &TraceOptions::default())
+            .map_or(vec![], |t| t.requests)
+    );
+    let iosnoop = "Tracing block I/O. Ctrl-C to end.\n\
+                   STARTs         ENDs           COMM         PID    TYPE DEV      BLOCK        BYTES     LATms\n\
+                   100.000100     100.000900     jbd2/sda 8   120    WS   8,0      2048         4096       0.80\n";
+    let iosnoop = parse(iosnoop, &TraceOptions::default()).unwrap();
+    assert_eq!((requests(&iosnoop), &*iosnoop.processes[0]), (vec![(Write, 2048, 4096, 0)], "jbd2/sda 8"));
+    assert_eq!(iosnoop.requests[0].phone_latency, Some(Nanos(800 * us)));
+    let without =
+        "Attaching 2 probes...\nTIME(ms)     DISK    COMM     PID    LAT(ms)\n611   nvme0n1 bash   4179       10\n";
+    let error = parse(without, &TraceOptions::default()).unwrap_err().to_string();
+    let told =
+        "t: line 2, column 1: the table has no column T: its requests cannot be repeated; biosnoop of bcc has one";
+    assert_eq!(error, told);
     let systor = of(Format::Systor17);
     assert_eq!(requests(&systor), [(Write, 8, 4096, 0), (Read, 16, 4096, 100_000 * us)]);
     assert_eq!(systor.requests.iter().map(|r| r.phone_latency).collect::<Vec<_>>(), [Some(Nanos(1000 * us)), None]);
@@ -378,7 +398,7 @@ fn utf_16_is_read_in_every_format_of_text() {
             "\u{feff}".encode_utf16().chain(sample(format).encode_utf16()).flat_map(to).collect::<Vec<u8>>()
         };
         for bytes in [wide(u16::to_le_bytes), wide(u16::to_be_bytes)] {
-            let trace = Trace::parse("t", vec![TraceFile { name: "t".into(), bytes }], &TraceOptions::default());
+            let trace = Trace::parse("t", vec![TraceFile::new("t", bytes)], &TraceOptions::default());
             let plain = parse(sample(format), &TraceOptions::default()).unwrap();
             assert_eq!(requests(&trace.unwrap()), requests(&plain), "{format:?}");
         }
@@ -407,8 +427,8 @@ fn a_text_without_requests_is_an_error() {
             "# tracer: nop\n x-1 [000] .... 1.0: sched_switch: a\n x-1 [000] .... 1.0: irq_handler_exit: a\n\
              x-1 [000] .... 2.0: sched_switch: b\n",
             "t: no requests among 3 events (sched_switch 2, irq_handler_exit 1); format ftrace needs events \
-             block_rq_issue or block_rq_insert, best with block_rq_complete, or ufshcd_command, block_io_start or \
-             block_bio_queue",
+             block_rq_issue or block_rq_insert, best with block_rq_complete, or ufshcd_command, block_io_start, \
+             scsi_dispatch_cmd_start or block_bio_queue",
         ),
         (Format::Mobile, "proces,device,rw_flag,sector,size,timestamp\n", "t: no requests among 0 events"),
     ] {
@@ -422,11 +442,36 @@ fn packed_files_are_read_directly() {
     let plain = sample(Format::Spc);
     let mut xz = Vec::new();
     io::Read::read_to_end(&mut liblzma::read::XzEncoder::new(plain.as_bytes(), 6), &mut xz).unwrap();
-    let read =
-        |bytes: Vec<u8>| Trace::parse("t", vec![TraceFile { name: "t".into(), bytes }], &TraceOptions::default());
+    let read = |bytes: Vec<u8>| Trace::parse("t", vec![TraceFile::new("t", bytes)], &TraceOptions::default());
     assert_eq!(read(xz.clone()).unwrap(), parse(plain, &TraceOptions::default()).unwrap());
-    let error = read(xz[..xz.len() / 2].to_vec()).unwrap_err().to_string();
+    let zstd = zstd::encode_all(plain.as_bytes(), 1).unwrap();
+    assert_eq!(
+        read([zstd.clone(), zstd].concat()).unwrap(),
+        parse(&plain.repeat(2), &TraceOptions::default()).unwrap()
+    );
+    let mut damaged = xz;
+    damaged[20] ^= 0xff;
+    let error = read(damaged).unwrap_err().to_string();
     assert!(error.starts_with("t: damaged xz data: "), "{error}");
+}
+
+#[test]
+fn packed_files_that_end_too_early_are_read_as_far_as_they_go() {
+    let header = "time_ns,op,device,sector,bytes,flags,latency_ns,process\n".to_owned();
+    let line = |at: u64| format!("{},read,a,{},4096,,,p\n", 1000 * at, at.wrapping_mul(0x9e37_79b9) % 1_000_003 * 8);
+    let plain = header + &(0..100_000).map(line).collect::<String>();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    io::Write::write_all(&mut gzip, plain.as_bytes()).unwrap();
+    let mut xz = Vec::new();
+    io::Read::read_to_end(&mut liblzma::read::XzEncoder::new(plain.as_bytes(), 1), &mut xz).unwrap();
+    let whole = parse(&plain, &TraceOptions::default()).unwrap();
+    for packed in [gzip.finish().unwrap(), xz, zstd::encode_all(plain.as_bytes(), 1).unwrap()] {
+        let file = TraceFile::new("t", packed[..packed.len() / 2].to_vec());
+        let cut = Trace::parse("t", vec![file], &TraceOptions::default()).unwrap();
+        assert!(cut.requests.len() > 10_000 && whole.requests.starts_with(&cut.requests), "{}", cut.requests.len());
+        let told = "t: its compressed data end too early: what could be unpacked of it is read";
+        assert!(cut.report.warnings().contains(&told.to_owned()), "{:?}", cut.report.warnings());
+    }
 }
 
 #[test]
@@ -508,7 +553,7 @@ proptest! {
             let mut bytes = sample(format).as_bytes().to_vec();
             changes.iter().for_each(|(at, value)| *at.get_mut(&mut bytes) = *value);
             let options = TraceOptions { clean: CleanRule::ALL.to_vec(), ..forced(format) };
-            let file = TraceFile { name: "t".into(), bytes };
+            let file = TraceFile::new("t", bytes);
             let _ = Trace::parse("t", vec![file], &options);
         }
     }
@@ -520,7 +565,7 @@ fn a_byte_order_mark_belongs_to_no_line() {
         let marked = format!("\u{feff}{}", sample(format));
         let requests = |text: &str, given| {
             let options = TraceOptions { format: given, ..TraceOptions::default() };
-            Trace::parse("t", vec![TraceFile { name: "t".into(), bytes: text.into() }], &options).unwrap().requests
+            Trace::parse("t", vec![TraceFile::new("t", text.into())], &options).unwrap().requests
         };
         let plain = requests(sample(format), None);
         assert_eq!(requests(&marked, None), plain, "{format:?} recognised");

@@ -18,7 +18,9 @@ pub enum TraceError {
         source: std::io::Error,
     },
     /// A directory without trace files.
-    #[error("{directory}: no trace files; expected names like trace.0 or sda.blktrace.0, optionally with .gz or .xz")]
+    #[error(
+        "{directory}: no trace files; expected names like trace.0 or sda.blktrace.0, optionally with .gz, .xz or .zst"
+    )]
     NoFiles {
         /// The directory.
         directory: String,
@@ -37,12 +39,12 @@ pub enum TraceError {
         /// Number of files found.
         found: usize,
     },
-    /// A gzip or xz file that does not unpack.
+    /// A gzip, xz or zstd file that does not unpack.
     #[error("{file}: damaged {method} data: {reason}")]
     Compressed {
         /// The file.
         file: String,
-        /// "gzip" or "xz".
+        /// "gzip", "xz" or "zstd".
         method: &'static str,
         /// The decoder's message.
         reason: String,

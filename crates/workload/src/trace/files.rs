@@ -10,7 +10,7 @@ use super::{Format, TraceError, TraceFile};
 /// Missing files that are named.
 const MOST_NAMED: usize = 8;
 
-const PACKED_ENDINGS: [&str; 2] = [".gz", ".xz"];
+const PACKED_ENDINGS: [&str; 3] = [".gz", ".xz", ".zst"];
 
 /// Reads the per-CPU files of a directory, in the order of the CPUs, or a single file. `format` is what they must have,
 /// if that is known.

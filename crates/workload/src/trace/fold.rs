@@ -138,7 +138,7 @@ mod tests {
             "time_ns,op,device,sector,bytes,flags,latency_ns,process\n{lines}{},flush,d,0,0,,,\n",
             places.len()
         );
-        Trace::parse("t", vec![TraceFile { name: "t".into(), bytes: text.into() }], &TraceOptions::default()).unwrap()
+        Trace::parse("t", vec![TraceFile::new("t", text.into())], &TraceOptions::default()).unwrap()
     }
 
     fn places(trace: &Trace) -> Vec<u64> {

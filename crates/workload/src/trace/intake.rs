@@ -26,10 +26,11 @@ const XZ_MEMORY_BYTES: u64 = 1 << 28;
 
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const XZ_MAGIC: &[u8] = b"\xfd7zXZ\0";
+const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 /// Whether these bytes begin a compressed file.
 fn is_packed(head: &[u8]) -> bool {
-    head.starts_with(GZIP_MAGIC) || head.starts_with(XZ_MAGIC)
+    [GZIP_MAGIC, XZ_MAGIC, ZSTD_MAGIC].iter().any(|magic| head.starts_with(magic))
 }
 
 impl TraceFile {
@@ -42,7 +43,8 @@ impl TraceFile {
     }
 }
 
-/// Takes a file in, unpacked if it is compressed by gzip or xz.
+/// Takes a file in, unpacked if it is compressed by gzip, xz or zstd. One that ends too early, as that of a recording
+/// that was killed or of a copy that was broken off, is what could be unpacked of it.
 ///
 /// # Errors
 /// [`TraceError::Io`], [`TraceError::Compressed`], [`TraceError::TooLarge`], [`TraceError::Line`] for a line that is
@@ -56,20 +58,22 @@ pub(super) fn take_in(name: &str, mut from: impl Read, expected: Expected) -> Re
     };
     let bytes = if is_packed(&head) { 0 } else { expected.bytes };
     let intake = Intake { name, expected: Expected { bytes, ..expected }, most: MAX_FILE_BYTES };
-    let bytes = if head.starts_with(GZIP_MAGIC) {
+    let taken = if head.starts_with(GZIP_MAGIC) {
         intake.all(MultiGzDecoder::new(head.chain(from)), damaged("gzip"))
     } else if head.starts_with(XZ_MAGIC) {
         let stream = Stream::new_stream_decoder(XZ_MEMORY_BYTES, CONCATENATED).map_err(io::Error::from);
         let stream = stream.map_err(damaged("xz"))?;
         intake.all(XzDecoder::new_stream(io::BufReader::new(head.chain(from)), stream), damaged("xz"))
+    } else if head.starts_with(ZSTD_MAGIC) {
+        intake.all(zstd::Decoder::new(head.chain(from)).map_err(damaged("zstd"))?, damaged("zstd"))
     } else {
         intake.all(head.chain(from), io)
     };
-    let mut bytes = bytes?;
+    let (mut bytes, cut) = taken?;
     if let Some(text) = crate::text_file::from_utf16(&bytes) {
         bytes = text.into_bytes();
     }
-    Ok(TraceFile { name: name.to_owned(), bytes })
+    Ok(TraceFile { name: name.to_owned(), bytes, cut })
 }
 
 /// What is known of a file before it is read.
@@ -93,17 +97,25 @@ struct Intake<'a> {
 
 impl Intake<'_> {
     /// Takes everything, as long as it can be right. Behind a record that is none nothing more is taken: the format's
-    /// reader says what is wrong there.
-    fn all(&self, mut from: impl Read, failed: impl Fn(io::Error) -> TraceError) -> Result<Vec<u8>, TraceError> {
+    /// reader says what is wrong there. True if compressed data end too early: of a text, whole lines are taken then.
+    fn all(
+        &self,
+        mut from: impl Read,
+        failed: impl Fn(io::Error) -> TraceError,
+    ) -> Result<(Vec<u8>, bool), TraceError> {
         let mut bytes = Vec::with_capacity(self.most.min(self.expected.bytes as usize));
         let mut framing = None;
         // Bytes that belong to whole records, and lines among them.
         let (mut checked, mut lines) = (0, 0);
         loop {
-            let taken = from.by_ref().take(CHUNK_BYTES as u64).read_to_end(&mut bytes).map_err(&failed)?;
-            if taken == 0 {
-                return Ok(bytes);
-            }
+            let before = bytes.len();
+            let ended = match from.by_ref().take(CHUNK_BYTES as u64).read_to_end(&mut bytes) {
+                Ok(0) => return Ok((bytes, false)),
+                Ok(_) => false,
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && !bytes.is_empty() => true,
+                Err(error) => return Err(failed(error)),
+            };
+            let taken = bytes.len() - before;
             if bytes.len() > self.most {
                 return Err(TraceError::TooLarge { file: self.name.to_owned(), most: self.most as u64 });
             }
@@ -112,7 +124,7 @@ impl Intake<'_> {
                 let format = self.expected.format.or_else(|| Format::recognise(&bytes));
                 let known = format.is_some() || is_utf16(&bytes);
                 if !known && self.expected.recognised {
-                    return Ok(bytes);
+                    return Ok((bytes, ended));
                 }
                 framing = Some(format.map_or(Framing::Lines, Format::framing));
             }
@@ -131,9 +143,15 @@ impl Intake<'_> {
                     match next(&bytes[checked..]) {
                         Frame::Whole(length) => checked += length,
                         Frame::Unfinished => break,
-                        Frame::Wrong => return Ok(bytes),
+                        Frame::Wrong => return Ok((bytes, ended)),
                     }
                 },
+            }
+            if ended {
+                if matches!(framing, Some(Framing::Lines)) {
+                    bytes.truncate(checked);
+                }
+                return Ok((bytes, true));
             }
         }
     }

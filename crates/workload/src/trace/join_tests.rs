@@ -4,7 +4,7 @@ use crate::{TraceFile, TraceOptions};
 const HEADER: &str = "time_ns,op,device,sector,bytes,flags,latency_ns,process";
 
 fn parse(name: &str, text: &str) -> Trace {
-    let file = TraceFile { name: name.into(), bytes: text.into() };
+    let file = TraceFile::new(name, text.into());
     Trace::parse(name, vec![file], &TraceOptions::default()).unwrap()
 }
 

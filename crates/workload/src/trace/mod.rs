@@ -37,7 +37,7 @@ use crate::{Footprint, SECTOR_BYTES, WorkOp, WorkRequest};
 
 impl Trace {
     /// Reads a directory of per-CPU blktrace files (`trace.N`, `NAME.blktrace.N`) or a single file of any format, each
-    /// plain or compressed by gzip or xz.
+    /// plain or compressed by gzip, xz or zstd.
     ///
     /// # Errors
     /// [`TraceError`], naming file and event or line.
@@ -70,7 +70,11 @@ impl Trace {
             })?,
             (None, None) => return Err(TraceError::NoRequests { name: name.into(), events: 0, hint: String::new() }),
         };
-        let records = format.read(&files)?;
+        let mut records = format.read(&files)?;
+        for file in files.iter().filter(|file| file.cut) {
+            let told = "its compressed data end too early: what could be unpacked of it is read";
+            records.report.hints.push(format!("{}: {told}", file.name));
+        }
         normalise::trace(name, format, files.into_iter().map(|file| file.name).collect(), records, options)
     }
 

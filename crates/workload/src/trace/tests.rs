@@ -2,7 +2,7 @@ use super::*;
 use crate::ProcessId;
 
 fn parse(text: &str, options: &TraceOptions) -> Result<Trace, TraceError> {
-    Trace::parse("t", vec![TraceFile { name: "t".into(), bytes: text.into() }], options)
+    Trace::parse("t", vec![TraceFile::new("t", text.into())], options)
 }
 
 const HEADER: &str = "time_ns,op,device,sector,bytes,flags,latency_ns,process";

@@ -46,7 +46,7 @@ impl Surroundings for MadeUp {
     fn log(&self, path: &Path) -> Result<TraceFile, TraceError> {
         let name = path.display().to_string();
         match self.files.get(name.as_str()) {
-            Some(text) => Ok(TraceFile { name, bytes: text.clone().into() }),
+            Some(text) => Ok(TraceFile::new(name, text.clone().into())),
             None => Err(TraceError::Io { file: name, source: std::io::ErrorKind::NotFound.into() }),
         }
     }

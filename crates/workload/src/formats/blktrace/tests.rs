@@ -85,7 +85,7 @@ fn options(device: Option<&str>) -> TraceOptions {
 
 fn parse_files(files: Vec<Vec<u8>>, options: &TraceOptions) -> Result<Trace, TraceError> {
     let files = files.into_iter().enumerate();
-    let files = files.map(|(n, bytes)| TraceFile { name: format!("t/trace.{n}"), bytes }).collect();
+    let files = files.map(|(n, bytes)| TraceFile::new(format!("t/trace.{n}"), bytes)).collect();
     Trace::parse("t", files, options)
 }
 
@@ -302,7 +302,9 @@ fn gzip_files_are_unpacked_and_damaged_ones_named() {
     let plain = encode(&sample(), false);
     let packed = gzip(&plain);
     assert_eq!(parse_one(packed.clone()).unwrap(), parse_one(plain).unwrap());
-    assert!(message(packed[..packed.len() / 2].to_vec()).starts_with("t/trace.0: damaged gzip data: "));
+    let mut damaged = packed;
+    damaged[12] ^= 0xff;
+    assert!(message(damaged).starts_with("t/trace.0: damaged gzip data: "));
 }
 
 /// A directory of its own that is removed at the end.

@@ -199,6 +199,45 @@ fn names_of_threads_may_look_like_anything() {
 }
 
 #[test]
+fn commands_of_scsi_are_read_where_nothing_tells_more() {
+    let command = |time: &str, stage: &str, tag: &str, command: &str| {
+        format!(
+            " k/0:1H-80 [000] .... {time}: scsi_dispatch_cmd_{stage}: host_no=0 channel=0 id=0 lun=3 data_sgl=1 \
+             prot_sgl=0 prot_op=SCSI_PROT_NORMAL {tag}cmnd=({command})\n"
+        )
+    };
+    let read = "READ_10 lba=1001 txlen=2 protect=0 raw=28 08 00 00 03 e9 00 00 02 00";
+    let flush = "SYNCHRONIZE_CACHE - raw=35 00 00 00 00 00 00 00 00 00";
+    for tag in ["driver_tag=7 scheduler_tag=9 ", "tag=7 ", ""] {
+        let text = command("1.000100", "start", tag, read)
+            + &command("1.000350", "done", tag, read)
+            + &command("1.000400", "start", tag, flush)
+            + &command("1.000700", "done", tag, flush);
+        let blocks = vec![(WorkOp::Read, 8008, 8192, 0), (WorkOp::Flush, 0, 0, 300_000)];
+        assert_eq!(told(&text), (blocks, vec![Some(250), Some(300)], 0), "{tag}");
+        let trace = parse(&text, &TraceOptions::default()).unwrap();
+        assert!(trace.requests[0].flags.fua && &*trace.devices[0].name == "0:0:0:3");
+        assert!(trace.report.warnings().iter().any(|w| w.starts_with("blocks of 0:0:0:3 are taken for 4 KiB")));
+    }
+    let page = |at: u64| {
+        command("2.0", "start", "", &format!("WRITE_10 lba={} txlen=16 protect=0 raw=2a 00 00 00", 8 * at))
+            + &command("2.1", "done", "", &format!("WRITE_10 lba={} txlen=16 protect=0 raw=2a 00 00 00", 8 * at))
+    };
+    let (sectors, _, _) = told(&(0..9).map(|at| page(9 * at)).collect::<String>());
+    assert_eq!(sectors[1], (WorkOp::Write, 72, 8192, 0), "pages of a disk with sectors of 512 B");
+}
+
+#[test]
+fn what_a_probe_has_printed_is_read() {
+    let one = (vec![(WorkOp::Write, 2048, 4096, 0)], vec![None], 0);
+    for line in ["8388608 WS 2048 8", "dev=8388608, rwbs=WS, sector=2048, nr=8", "dev: 8,0 op: WS at: 2048 len: 8"] {
+        let text =
+            format!(" p-1 [000] d..1 1.000100: bpf_trace_printk: {line}\n p-1 [000] d..1 1.2: bpf_trace_printk: hi\n");
+        assert_eq!(told(&text), one, "{line}");
+    }
+}
+
+#[test]
 fn lost_events_of_a_text_are_counted() {
     let text = sample(Format::Ftrace).to_owned() + "CPU:3 [LOST 12 EVENTS]\n";
     let trace = parse(&text, &TraceOptions::default()).unwrap();

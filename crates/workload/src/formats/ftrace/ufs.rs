@@ -29,7 +29,7 @@ const NO_LENGTH: u64 = u32::MAX as u64;
 const NO_NAME: &str = "ufs";
 
 /// FUA in the second byte of READ and WRITE (10) and (16).
-const FUA: u8 = 1 << 3;
+pub(super) const FUA: u8 = 1 << 3;
 
 /// Values by the names that stand before them.
 #[derive(Default)]
@@ -96,7 +96,7 @@ pub(super) fn read(event: Event<'_>) -> Result<Option<UfsEvent<'_>>, TraceError>
         stage,
         time: event.time()?,
         number: line.number,
-        device,
+        device: device.into(),
         tag: tag.number_below(u32::MAX.into())? as u32,
         opcode: hex(opcode)?,
         lba,
@@ -128,7 +128,7 @@ fn with_names(event: Event<'_>) -> Result<Option<UfsEvent<'_>>, TraceError> {
         stage,
         time: event.time()?,
         number: event.line.number,
-        device: value("dev_name").ok().and_then(|name| std::str::from_utf8(name.text).ok()).unwrap_or(NO_NAME),
+        device: value("dev_name").map_or(NO_NAME.into(), |name| name.string()),
         tag: value("tag")?.number_below(u32::MAX.into())? as u32,
         opcode: value("opcode")?.number_below(u8::MAX.into())? as u8,
         lba,
@@ -177,7 +177,7 @@ impl Upius {
 }
 
 /// The first four bytes of hexadecimal digits with spaces between, or as many as there are.
-fn hex_bytes(text: &[u8]) -> Vec<u8> {
+pub(super) fn hex_bytes(text: &[u8]) -> Vec<u8> {
     let words = text.split(|b| !b.is_ascii_hexdigit()).filter(|word| !word.is_empty());
     let byte = |word: &[u8]| u8::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok();
     words.map_while(byte).take(4).collect()

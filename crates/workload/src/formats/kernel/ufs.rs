@@ -48,6 +48,9 @@ pub(crate) enum Addresses {
     Sectors,
     /// Logical blocks of 4 KiB.
     Blocks,
+    /// Logical blocks of the device, in which its lengths were counted too: of 512 B if enough requests begin and end
+    /// at multiples of eight, as the kernel reads and writes whole pages; otherwise of 4 KiB, as those of UFS.
+    OfCommands,
 }
 
 /// An event of a UFS command.
@@ -57,7 +60,7 @@ pub(crate) struct UfsEvent<'a> {
     pub time: u64,
     /// Line or event of the file.
     pub number: u64,
-    pub device: &'a str,
+    pub device: Cow<'a, str>,
     pub tag: u32,
     /// First byte of the command.
     pub opcode: u8,
@@ -95,7 +98,7 @@ impl State {
     }
 
     pub fn event(&mut self, event: &UfsEvent<'_>, origin: Origin, records: &mut Records) {
-        let device = records.devices.index_of(event.device.as_bytes(), || event.device.to_owned());
+        let device = records.devices.index_of(event.device.as_bytes(), || event.device.clone().into_owned());
         let usual = self.devices.entry(device).or_insert(event.usual);
         *usual = event.usual.max(*usual);
         match event.stage {
@@ -120,16 +123,29 @@ impl State {
     pub fn finish(self, records: &mut Records) {
         for (device, usual) in self.devices {
             let own = &mut records.list[self.first..];
-            let addresses = addresses(own, device, usual);
-            if addresses == Addresses::Sectors {
-                let name = records.devices.name(device);
-                let told = format!("addresses of {name} are taken for sectors of 512 B, as up to Linux 5.13");
-                records.report.hints.push(told);
-                continue;
+            let counted =
+                if usual == Addresses::OfCommands { blocks(own, device) } else { addresses(own, device, usual) };
+            for request in own.iter_mut().filter(|record| record.device == device).map(|record| &mut record.request) {
+                match counted {
+                    Addresses::Sectors if usual == Addresses::OfCommands => request.bytes /= BLOCK_SECTORS,
+                    Addresses::Sectors => {}
+                    Addresses::Blocks | Addresses::OfCommands => {
+                        request.sector = request.sector.saturating_mul(BLOCK_SECTORS);
+                    }
+                }
             }
-            for record in own.iter_mut().filter(|record| record.device == device) {
-                record.request.sector = record.request.sector.saturating_mul(BLOCK_SECTORS);
-            }
+            let name = records.devices.name(device);
+            let told = match (usual, counted) {
+                (Addresses::OfCommands, Addresses::Sectors) => {
+                    format!("blocks of {name} are taken for 512 B: all requests begin and end at multiples of eight")
+                }
+                (Addresses::OfCommands, _) => format!("blocks of {name} are taken for 4 KiB, as UFS has them"),
+                (_, Addresses::Sectors) => {
+                    format!("addresses of {name} are taken for sectors of 512 B, as up to Linux 5.13")
+                }
+                _ => continue,
+            };
+            records.report.hints.push(told);
         }
     }
 }
@@ -178,6 +194,14 @@ fn addresses(records: &[TraceRecord], device: u32, usual: Addresses) -> Addresse
         std::cmp::Ordering::Equal if placed().filter(|r| r.bytes < SMALL_BYTES).count() >= ENOUGH => Addresses::Sectors,
         std::cmp::Ordering::Equal => usual,
     }
+}
+
+/// What the addresses of a device count whose lengths, here multiplied by 4 KiB, were counted in the same unit.
+fn blocks(records: &[TraceRecord], device: u32) -> Addresses {
+    let own = records.iter().filter(|record| record.device == device).map(|record| &record.request);
+    let placed = || own.clone().filter(|r| matches!(r.op, WorkOp::Read | WorkOp::Write));
+    let whole = |r: &WorkRequest| (r.sector | r.bytes / UNIT_BYTES).is_multiple_of(BLOCK_SECTORS);
+    if placed().all(whole) && placed().count() >= ENOUGH { Addresses::Sectors } else { Addresses::Blocks }
 }
 
 #[cfg(test)]

@@ -69,7 +69,19 @@ fn collect(recording: &Recording, event: &event::Event, collector: &mut Collecto
             let device = recording.text(ufs.device).unwrap_or_default();
             let event::Ufs { stage, tag, opcode, lba, bytes, usual, .. } = *ufs;
             let fua = false;
-            collector.ufs(&UfsEvent { stage, time, number, device, tag, opcode, lba, bytes, fua, usual, process });
+            collector.ufs(&UfsEvent {
+                stage,
+                time,
+                number,
+                device: device.into(),
+                tag,
+                opcode,
+                lba,
+                bytes,
+                fua,
+                usual,
+                process,
+            });
         }
         What::Marker(_) | What::Score { .. } | What::Kill(_) | What::Named { .. } => {}
     }

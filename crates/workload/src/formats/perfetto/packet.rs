@@ -1,9 +1,8 @@
 //! Packets of a file, unpacked where they are compressed.
 
-use std::io::{self, Read};
+use std::io::Read;
 
 use flate2::read::ZlibDecoder;
-use ruzstd::decoding::StreamingDecoder;
 
 use super::wire::{CUT, Damage, Message, Value};
 use crate::TraceError;
@@ -142,9 +141,7 @@ fn unpacked(packet: &[u8], each: &mut impl FnMut(Message<'_>) -> Result<(), Dama
             let mut plain = Vec::new();
             let most = MOST_PACKET + 1;
             let unpacking = match method {
-                ZSTD => StreamingDecoder::new(compressed)
-                    .map_err(io::Error::other)
-                    .and_then(|decoder| decoder.take(most).read_to_end(&mut plain)),
+                ZSTD => zstd::Decoder::new(compressed).and_then(|decoder| decoder.take(most).read_to_end(&mut plain)),
                 _ => ZlibDecoder::new(compressed).take(most).read_to_end(&mut plain),
             };
             unpacking.map_err(|_| "its compressed packets are damaged")?;

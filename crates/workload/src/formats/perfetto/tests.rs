@@ -56,7 +56,7 @@ fn zlib(bytes: &[u8]) -> Vec<u8> {
 
 fn parse(bytes: Vec<u8>) -> Result<Trace, TraceError> {
     let options = TraceOptions { format: Some(Format::Perfetto), ..TraceOptions::default() };
-    Trace::parse("t", vec![TraceFile { name: "t".into(), bytes }], &options)
+    Trace::parse("t", vec![TraceFile::new("t", bytes)], &options)
 }
 
 /// The device 259:5 as user space numbers it.
@@ -160,7 +160,7 @@ fn a_session_has_whole_names_and_kills() {
         (6000, 5, 3, marker("S|5|launching: com.example.mailer|1\n")),
     ]);
     let bytes = file(&[tree("com.example.mailer"), bundle]);
-    let session = Session::parse("t", vec![TraceFile { name: "t".into(), bytes }], &TraceOptions::default()).unwrap();
+    let session = Session::parse("t", vec![TraceFile::new("t", bytes)], &TraceOptions::default()).unwrap();
     assert_eq!(
         session.launches.iter().map(|launch| (launch.at.0, launch.cold)).collect::<Vec<_>>(),
         [(2000, false), (5000, true)]
@@ -212,7 +212,7 @@ fn damage_is_told_with_packet_and_place() {
 #[test]
 fn packets_that_are_compressed_by_zstd_are_read() {
     let packets = file(&[bundle(&[(10, 7, 45, issue(8, "R"))])]);
-    let compressed = ruzstd::encoding::compress_to_vec(&packets[..], ruzstd::encoding::CompressionLevel::Fastest);
+    let compressed = zstd::encode_all(&packets[..], 1).unwrap();
     let trace = parse(file(&[new().text(133, compressed)])).unwrap();
     assert_eq!(trace.requests, parse(packets).unwrap().requests);
 }
