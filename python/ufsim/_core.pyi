@@ -115,6 +115,7 @@ def simulate_observed(
     log: tuple[int, Callable[[LogPart], None]] | None = None,
     timeline: tuple[str | PathLike[str], str, int] | None = None,
     series: tuple[str, Callable[[Columns], None]] | None = None,
+    bins: bool = False,
 ) -> tuple[str, LogPart | None, str | None]:
     """Runs one scheme: its result as JSON, a log of at most `keep` requests, if one is to be kept, and an error.
 
@@ -202,8 +203,9 @@ class LinuxDevice:
         goes on with the guest.
 
         Gives `result` (as of `simulate`), `ended`, `at_ns`, `began_ns`, `turns` and `controller` (its counters) as
-        JSON, the log if one is kept, and why a timeline could not be written. `costs` are those of a system call, an access to a register and a page that is
-        copied, in ns. Raises `GuestError` if the guest dies; otherwise as `simulate_observed`.
+        JSON, the log if one is kept, and why a timeline could not be written. `costs` are those of a system call, an
+        access to a register and a page that is copied, in ns. Raises `GuestError` if the guest dies; otherwise as
+        `simulate_observed`.
         """
 
     def power_cut(self, at_ns: int) -> None:

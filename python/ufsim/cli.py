@@ -70,6 +70,7 @@ from ufsim.spec import DEFAULT_SCHEME, DEFAULT_SCHEMES, Spec
 from ufsim.states import StateCache
 from ufsim.suite import Suite
 
+FIO_JSON_PLUS = "--fio-json-plus"
 COMPARED = ",".join(DEFAULT_SCHEMES)
 ON_PHONES = ",".join(phones.DEFAULT_SCHEMES)
 
@@ -116,15 +117,22 @@ def run(
     fio_json: Annotated[
         bool, typer.Option("--fio-json", rich_help_panel=OUTPUT, help="Print the result as fio's JSON.")
     ] = False,
+    fio_json_plus: Annotated[
+        bool,
+        typer.Option(
+            FIO_JSON_PLUS, rich_help_panel=OUTPUT, help="The same with fine bins of latencies; also --fio-json=plus."
+        ),
+    ] = False,
 ) -> None:
     """Simulate one scheme."""
+    fio_json |= fio_json_plus
     if as_json and fio_json:
         raise UsageError("--json and --fio-json exclude each other")
     if fio_json and len(options["workload"]) > 1:
         raise UsageError("--fio-json is for one workload; --json takes several")
     if fio_json and seeds not in (None, 1):
         raise UsageError("--fio-json is for one seed; --json takes several")
-    observed = Observed(log or False, timeline, timeline_window, series, step)
+    observed = Observed(log or False, timeline, timeline_window, series, step, fio_json_plus)
     done, failures = simulate(
         [options.pop("scheme")], options, 1 if fio_json else seeds, cache=cache, jobs=None, observed=observed
     )
@@ -518,7 +526,7 @@ def directory_for(out: Path | None, name: str | None, stem: str, as_json: bool) 
 def simulate(
     names: list[str], options: Arguments, seeds: int | None, *, cache: bool, jobs: int | None, observed: Observed
 ) -> tuple[Comparison | Suite, list[str]]:
-    """Runs the schemes under a progress bar: a comparison or, of several workloads, a suite; and what is not written."""
+    """Runs the schemes under a progress bar: a comparison or a suite, and what could not be written."""
     states = StateCache() if cache else None
     for path in observed.places(names):
         outputs.ready_file(path)
@@ -596,4 +604,6 @@ def execute(arguments: list[str]) -> int:
 
 def call(arguments: list[str]) -> Any:
     """Hands the arguments to the command that they name."""
+    # A switch of typer has no value.
+    arguments = [FIO_JSON_PLUS if word == "--fio-json=plus" else word for word in arguments]
     return app(args=arguments, prog_name="ufsim", standalone_mode=False)

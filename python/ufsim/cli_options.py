@@ -54,8 +54,9 @@ LogOption = Annotated[
         "--log",
         rich_help_panel=OUTPUT,
         metavar="FILE.parquet",
-        help="Also write every request with its stages to this file; FILE-SCHEME.parquet with several schemes. Of "
-        "several seeds this, timeline and series are of the first.",
+        help="Also write every request with its stages to this file; FILE-SCHEME.parquet with several schemes. "
+        "FILE.ftrace is a text of ftrace instead, FILE.log a latency log of fio. Of several seeds this, timeline and "
+        "series are of the first.",
     ),
 ]
 TimelineOption = Annotated[

@@ -4,16 +4,17 @@ Each goes to a file of its own, which takes its place only when the run has ende
 FILE-SCHEME with the ending of FILE.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ufsim import _core, outputs
+from ufsim import _core, outputs, text_logs
 from ufsim.request_log import room
 from ufsim.table_file import PART, TableFile
+from ufsim.text_logs import TextLog
 
 if TYPE_CHECKING:
     from ufsim.spec import Spec
@@ -26,7 +27,7 @@ Log = bool | int | PathText
 MOST_EVENTS = 5_000_000
 WHOLE_RUN = ".."
 STEP = "100ms"
-ENDINGS = {"log": ".parquet", "timeline": ".pftrace", "series": ".parquet"}
+ENDINGS = {"log": (".parquet", *text_logs.ENDINGS), "timeline": (".pftrace",), "series": (".parquet",)}
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Observed:
     timeline_window: str | None = None
     series: PathText | None = None
     step: str | None = None
+    bins: bool = False
 
     @property
     def files(self) -> dict[str, Path]:
@@ -53,8 +55,9 @@ class Observed:
     def check(self, specs: "Sequence[Spec]") -> None:
         """Raises `ConfigError` for what can not be had of these runs."""
         for what, path in self.files.items():
-            if path.suffix != ENDINGS[what]:
-                raise _core.ConfigError(f"{what} = '{path}': must be the path of a file that ends with {ENDINGS[what]}")
+            if path.suffix not in ENDINGS[what]:
+                endings = " or ".join(ENDINGS[what])
+                raise _core.ConfigError(f"{what} = '{path}': must be the path of a file that ends with {endings}")
             if len({spec.workload for spec in specs}) > 1:
                 told = "True or a number with several workloads, not a file" if what == "log" else "of one workload"
                 raise _core.ConfigError(f"{what} = '{path}': must be {told}")
@@ -81,10 +84,15 @@ class Observed:
                     open_files.enter_context(_told_by_core(own))
                     asked.core[what] = (beside, self.timeline_window or WHOLE_RUN, MOST_EVENTS)
                 else:
-                    take = open_files.enter_context(TableFile(beside, spec, what)).take
+                    if own.suffix in text_logs.ENDINGS:
+                        take: Callable[..., None] = open_files.enter_context(TextLog(beside, spec)).take
+                    else:
+                        take = open_files.enter_context(TableFile(beside, spec, what)).take
                     asked.core[what] = (PART if what == "log" else self.step or STEP, take)
             if not isinstance(self.log, str | PathLike) and room(self.log):
                 asked.core["keep"] = room(self.log)
+            if self.bins:
+                asked.core["bins"] = True
             yield asked
 
 

@@ -101,7 +101,7 @@ KINDS = {
     # Packets of Perfetto: field 1, a message. It is also a line break, but no text has zeroes.
     ".pftrace": Kind("timeline", lambda head: head.startswith(b"\x0a") and b"\0" in head),
     ".state": STATE,
-    **dict.fromkeys((".csv", ".toml", ".txt", ".md", ".log"), TEXT),
+    **dict.fromkeys((".csv", ".toml", ".txt", ".md", ".log", ".ftrace"), TEXT),
 }
 # Files that this process is writing, and what they are to be called. A writer that is handed one and replaces files
 # itself, writes to it.

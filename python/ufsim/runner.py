@@ -45,6 +45,7 @@ def run(  # type: ignore[overload-overlap]
     timeline_window: str | None = None,
     series: PathText | None = None,
     step: str | None = None,
+    bins: bool = False,
     **options: Unpack[RunOptions],
 ) -> Result: ...
 
@@ -62,6 +63,7 @@ def run(
     timeline_window: str | None = None,
     series: PathText | None = None,
     step: str | None = None,
+    bins: bool = False,
     **options: Unpack[RunOptions],
 ) -> Suite: ...
 
@@ -78,6 +80,7 @@ def run(
     timeline_window: str | None = None,
     series: PathText | None = None,
     step: str | None = None,
+    bins: bool = False,
     **options: Unpack[RunOptions],
 ) -> Result | Suite:
     """Simulates one scheme.
@@ -99,6 +102,8 @@ def run(
     `timeline_window` is a part of the run, such as "2s..2.5s". `series` is the path of a Parquet file with a row for
     each interval of a `step`, such as "10ms" (default: 100ms); `ufsim.columns("series")` says what is in it.
 
+    With `bins` the result has fio's fine bins of latencies, which `Result.to_fio_json` writes as `json+` does.
+
     `seeds` is how often the run is made, with seeds that follow each other; by default five times where ageing, faults,
     host time or the link draw at random, and once otherwise. The result is that of the first seed and knows the others
     as `repeats`; logs, timelines and series are of the first.
@@ -108,7 +113,7 @@ def run(
     `SimulationBug`, and `TypeError` for an option that does not exist.
     """
     specs = specs_of("run", workload, scheme, options)
-    observed = Observed(log, timeline, timeline_window, series, step)
+    observed = Observed(log, timeline, timeline_window, series, step, bins)
     results = run_seeds(specs, seeds, jobs_of(None), progress, states_of(cache), observed)
     done = results[0] if isinstance(workload, str | PathLike) else suite_of(specs, results)
     raise_unwritten(results, done)
@@ -129,6 +134,7 @@ def compare(  # type: ignore[overload-overlap]
     timeline_window: str | None = None,
     series: PathText | None = None,
     step: str | None = None,
+    bins: bool = False,
     **options: Unpack[RunOptions],
 ) -> Comparison: ...
 
@@ -147,6 +153,7 @@ def compare(
     timeline_window: str | None = None,
     series: PathText | None = None,
     step: str | None = None,
+    bins: bool = False,
     **options: Unpack[RunOptions],
 ) -> Suite: ...
 
@@ -164,6 +171,7 @@ def compare(
     timeline_window: str | None = None,
     series: PathText | None = None,
     step: str | None = None,
+    bins: bool = False,
     **options: Unpack[RunOptions],
 ) -> Comparison | Suite:
     """Simulates several schemes under the same workload, `jobs` at a time (default: one for each processor).
@@ -174,7 +182,7 @@ def compare(
     `run`.
     """
     specs = specs_of("compare", workload, schemes, options)
-    observed = Observed(log, timeline, timeline_window, series, step)
+    observed = Observed(log, timeline, timeline_window, series, step, bins)
     results = run_seeds(specs, seeds, jobs_of(jobs), progress, states_of(cache), observed)
     suite = suite_of(specs, results)
     done = suite[0] if isinstance(workload, str | PathLike) else suite

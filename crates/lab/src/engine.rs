@@ -139,6 +139,7 @@ impl Outside {
         let before = &recorder.measure.before;
         let context = Context {
             own: Report::default(),
+            bins: false,
             setup: Setup::of(&run.settled(kind, state.clone())?),
             energy: profile.values.energy,
             host_dram_limit: None,
@@ -224,6 +225,7 @@ impl Run<'_> {
         let plan = self.spec.memory_plan()?;
         system.plan_memory(plan).map_err(|error| misfit(&self.machine.profile, &error))?;
         let source = &mut *workload.source;
+        let bins = observe.bins;
         let ran = self.guarded(|| self.phases(&mut system, source, observe, progress));
         let start = match ran.map_err(|bug| with_place(bug, &system))? {
             Ok(start) => start,
@@ -254,6 +256,7 @@ impl Run<'_> {
         let Workload { replay, depth, folded, merged, .. } = workload;
         let context = Context {
             own,
+            bins,
             setup: Setup::of(&Settled { depth, folded, merged, ..self.settled(replay, state)? }),
             energy: profile.values.energy,
             host_dram_limit: profile.host_config(*parts).memory_limit_bytes,

@@ -2,6 +2,9 @@
 //!
 //! Only what a simulation has is filled in: there is no CPU use, no submission latency and no disk statistics.
 
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
 use crate::report::{FIO_BORDERS, FIO_LAST};
@@ -43,6 +46,26 @@ fn job(id: usize, group: &GroupResult, result: &RunResult) -> Value {
         "usr_cpu": 0.0,
         "sys_cpu": 0.0,
     })
+}
+
+/// Requests by the bins of fio's `json+`: latencies below 128 ns have one each, and each power of two above 64, of equal
+/// width. A bin is named by its middle (fio, HOWTO, "json+"; its reader `fio_jsonplus_clat2csv` takes the values as they
+/// are).
+pub fn fine_bins(latencies: &Histogram<u64>) -> Vec<(u64, u64)> {
+    let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
+    for step in latencies.iter_recorded() {
+        *bins.entry(middle_of_bin(step.value_iterated_to())).or_default() += step.count_since_last_iteration();
+    }
+    bins.into_iter().collect()
+}
+
+/// Bins of each power of two, as a power of two.
+const BITS: u32 = 6;
+
+fn middle_of_bin(ns: u64) -> u64 {
+    let width = ns.checked_ilog2().unwrap_or(0).saturating_sub(BITS);
+    let first = ns >> width << width;
+    if width == 0 { ns } else { first + (1 << (width - 1)) }
 }
 
 /// Per cent of the requests in each of fio's bins, which it has by nanoseconds, microseconds and milliseconds.
@@ -136,6 +159,10 @@ fn latency(kind: Option<&KindResult>, percentiles: bool) -> Value {
     object.insert("N".into(), l.count.into());
     if let Some(kind) = kind.filter(|_| percentiles) {
         object.insert("percentile".into(), json!(kind.percentile_ns));
+        if !kind.bins.is_empty() {
+            let bins = kind.bins.iter().map(|(ns, count)| (ns.to_string(), json!(count)));
+            object.insert("bins".into(), Value::Object(bins.collect()));
+        }
     }
     object.into()
 }
@@ -152,6 +179,7 @@ mod tests {
             runtime_ns: 2_000_000_000,
             latency_ns: Latency { count: 2048, mean: 5.5, min: 1, max: 9, ..Latency::default() },
             percentile_ns: [("99.000000".to_owned(), 8)].into(),
+            bins: vec![(129, 2047), (2080, 1)],
         };
         let value = direction(Some(&kind), None);
         assert_eq!(value["bw"], 4096);
@@ -159,6 +187,7 @@ mod tests {
         assert_eq!(value["iops"], 1024.0);
         assert_eq!(value["runtime"], 2000);
         assert_eq!(value["clat_ns"]["percentile"]["99.000000"], 8);
+        assert_eq!(value["clat_ns"]["bins"], json!({"129": 2047, "2080": 1}));
         assert!(value["lat_ns"].get("percentile").is_none());
         assert_eq!(direction(None, None)["total_ios"], 0);
     }
@@ -170,6 +199,13 @@ mod tests {
         assert_eq!((&ms["2000"], &ms[">=2000"], &ms["4"]), (&json!(10.0), &json!(10.0), &json!(0.0)));
         assert_eq!([ns, us, ms].map(|unit| unit.as_object().expect("bins").len()), [10, 10, 12]);
         assert_eq!(latency_shares(&[])[0]["2"], 0.0);
+    }
+
+    #[test]
+    fn fine_bins_have_fios_middles() {
+        // Values of fio 3.33's own output: 64 bins of a power of two, each told by its middle.
+        let all = [(5, 5), (127, 127), (128, 129), (131, 131), (4096, 4128), (4159, 4128), (4160, 4192)];
+        all.into_iter().for_each(|(ns, middle)| assert_eq!(middle_of_bin(ns), middle, "{ns}"));
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub struct Context {
     pub own: Report,
     /// What the device draws.
     pub energy: EnergyModel,
+    /// Fine bins of latencies are wanted.
+    pub bins: bool,
 }
 
 /// Makes the report. `after` are the counters at the end of the run.
@@ -112,7 +114,10 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         sram_bytes: after.device.sram_bytes,
         device_dram_bytes: after.device.device_dram_bytes,
         counters,
-        groups: measure.groups.iter().filter(|g| g.kinds.iter().any(Option::is_some)).map(group).collect(),
+        groups: {
+            let groups = measure.groups.iter().filter(|g| g.kinds.iter().any(Option::is_some));
+            groups.map(|stats| group(stats, context.bins)).collect()
+        },
         operations: context.own.operations.iter().map(operation).collect(),
         phone: context.own.phone,
         power: power(before, after, &flash, &context.energy),
@@ -341,20 +346,21 @@ fn fio_bins(latencies: &Histogram<u64>) -> Vec<(u64, u64)> {
     bins
 }
 
-fn group(stats: &GroupStats) -> GroupResult {
+fn group(stats: &GroupStats, bins: bool) -> GroupResult {
     let named = WorkOp::NAMES.iter().zip(&stats.kinds);
-    let kinds = named.filter_map(|(name, kind)| Some(((*name).to_owned(), kind_result(kind.as_ref()?))));
+    let kinds = named.filter_map(|(name, kind)| Some(((*name).to_owned(), kind_result(kind.as_ref()?, bins))));
     let latency_bins = all(histograms(stats)).as_ref().map(fio_bins).unwrap_or_default();
     GroupResult { name: stats.name.clone(), options: stats.options.clone(), latency_bins, kinds: kinds.collect() }
 }
 
-fn kind_result(stats: &KindStats) -> KindResult {
+fn kind_result(stats: &KindStats, bins: bool) -> KindResult {
     let percentile = |&p: &f64| (format!("{p:.6}"), stats.latency.value_at_percentile(p));
     KindResult {
         bytes: stats.bytes,
         runtime_ns: stats.last.since(stats.first).0,
         latency_ns: latency(&stats.latency),
         percentile_ns: PERCENTILES.iter().map(percentile).collect(),
+        bins: if bins { crate::fio_json::fine_bins(&stats.latency) } else { Vec::new() },
     }
 }
 

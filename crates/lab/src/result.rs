@@ -114,6 +114,9 @@ pub struct KindResult {
     pub latency_ns: Latency,
     /// Percentiles in nanoseconds; the keys have the form that fio prints.
     pub percentile_ns: Named,
+    /// Requests by fio's fine bins of latency, the middle of each in nanoseconds; only where they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bins: Vec<(u64, u64)>,
 }
 
 /// Requests of one fio job group or trace file.

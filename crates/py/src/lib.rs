@@ -174,15 +174,17 @@ fn observing(
     Ok(Observe {
         log: keep.map(Logging::First).or(parts),
         timeline: timeline.transpose().map_err(exception)?,
+        bins: false,
         series: series.transpose().map_err(exception)?,
     })
 }
 
 /// Runs one scheme, and keeps what is wanted beside its result. `keep`: a log of so many requests. `log`: length of its
-/// parts, and what takes them. `timeline`: path, window and most events. `series`: step, and what takes its rows. Gives
-/// the report, the log if one is kept, and why the timeline could not be written.
+/// parts, and what takes them. `timeline`: path, window and most events. `series`: step, and what takes its rows. `bins`:
+/// fine bins of latencies. Gives the report, the log if one is kept, and why the timeline could not be written.
 #[pyfunction]
-#[pyo3(signature = (spec_json, progress=None, *, keep=None, log=None, timeline=None, series=None))]
+#[pyo3(signature = (spec_json, progress=None, *, keep=None, log=None, timeline=None, series=None, bins=false))]
+#[expect(clippy::too_many_arguments, reason = "named ones of Python")]
 fn simulate_observed(
     py: Python<'_>,
     spec_json: &str,
@@ -191,10 +193,11 @@ fn simulate_observed(
     log: Option<(usize, Py<PyAny>)>,
     timeline: Option<(PathBuf, String, u64)>,
     series: Option<(String, Py<PyAny>)>,
+    bins: bool,
 ) -> PyResult<(String, Option<LogPart>, Option<String>)> {
     let spec = Spec::from_json(spec_json).map_err(exception)?;
     let raised = Raised::default();
-    let observe = observing(&spec, &raised, keep, log, timeline, series)?;
+    let observe = Observe { bins, ..observing(&spec, &raised, keep, log, timeline, series)? };
     let ran = watched(py, progress, |on_progress| lab::simulate_observed(&spec, observe, on_progress), exception);
     if let Some(error) = raised.lock().expect("nobody panics with the lock").take() {
         return Err(error);

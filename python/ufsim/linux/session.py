@@ -260,9 +260,7 @@ class Device:
         self.core.power_cut(at_ns)
 
 
-def _gathered(
-    told: Document, log: "_core.LogPart | None", unwritten: str | None, folder: Path, job: Job
-) -> GuestRun:
+def _gathered(told: Document, log: "_core.LogPart | None", unwritten: str | None, folder: Path, job: Job) -> GuestRun:
     texts = {name: _text(folder / "out" / name) for name in TEXTS}
     if failure := texts["failure"]:
         raise _core.GuestError(f"the guest has given up: {failure.strip()}")

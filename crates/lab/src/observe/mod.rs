@@ -55,6 +55,8 @@ pub struct Observe {
     pub timeline: Option<TimelineTo>,
     /// A series at a chosen step.
     pub series: Option<SeriesTo>,
+    /// Fine bins of latencies in the result, as fio's `json+` has them.
+    pub bins: bool,
 }
 
 impl Observe {
@@ -106,7 +108,7 @@ pub(crate) struct Watchers {
 impl Watchers {
     /// Watchers of a workload that begins now; `None` if nothing is wanted.
     pub fn new(wanted: Observe, stack: &mut Stack) -> Option<Box<Watchers>> {
-        let Observe { log, timeline, series } = wanted;
+        let Observe { log, timeline, series, bins: _ } = wanted;
         let any = log.is_some() || timeline.is_some() || series.is_some();
         any.then(|| {
             let log = log.map(|log| RequestLog::new(log, stack.now()));
