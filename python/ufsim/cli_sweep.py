@@ -93,6 +93,10 @@ def show(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Directory for the pictures. (default: the sweep's)")
     ] = None,
+    fio: Annotated[
+        Path | None,
+        typer.Option("--fio", metavar="DIR", help="Also write each point as fio's RW-DEPTH-JOBS.json, for fio-plot."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print means with confidence intervals and what each axis explains; draw lines, heat map, Pareto front."""
@@ -103,12 +107,15 @@ def show(
     sweep = Sweep.read(directory)
     place = outputs.ready(out or directory)
     drawn = sweep.plot(place, y, x=x, by=by)
+    folders = sweep.to_fio(fio) if fio is not None else []
     if as_json:
         print(json.dumps({"ufsim": ufsim.__version__, **document(sweep, y)}, indent=2))
         return
     print_sweep(Screen(), sweep, y)
     for name in drawn:
         say(f"picture: {place / f'{name}.png'}")
+    for folder in folders:
+        say(f"fio: {folder}")
 
 
 def exclude(dask: str | None, jobs: int | None, ship: bool) -> None:

@@ -88,6 +88,18 @@ class Sweep:
             return "throughput_mib_per_s"
         return "read_p99_ns" if self.frame["read_p99_ns"].notna().any() else "write_p99_ns"
 
+    def to_fio(self, folder: str | PathLike[str]) -> list[Path]:
+        """Writes each point as fio's JSON, named `RW-DEPTH-JOBS.json` as fio-plot wants it; returns the folders.
+
+        Axes that such a name cannot tell, as the scheme, become folders beside each other. Raises `ConfigError` if the
+        workloads are no jobs of fio.
+        """
+        from ufsim.sweeps import fio_folder
+
+        if self.path is None:
+            raise _core.ConfigError("the sweep must be one of a directory, where the results of its points are")
+        return fio_folder.write(self, self.path.parent, Path(folder))
+
     def plot(self, directory: str | PathLike[str], y: str | None = None, **axes: str | None) -> dict[str, "Figure"]:
         """Draws the pictures that the axes allow into a directory, and returns them by name.
 
