@@ -10,7 +10,7 @@ from rich.table import Table
 
 import ufsim
 from ufsim import outputs
-from ufsim.explain import FREE, PERCENTILES, PLURALS, Band, Log, if_free, in_words, made_of
+from ufsim.explain import FREE, PERCENTILES, PLURALS, Band, Log, Root, if_free, in_words, made_of, roots_in_words
 from ufsim.formats import duration
 from ufsim.names import check_range
 from ufsim.progress import ProgressDisplay
@@ -40,15 +40,20 @@ def explain(
     logs = [Log(path) for path in paths]
     kinds = [kind] if kind is not None else [one for one in logs[0].kinds() if all(one in log.kinds() for log in logs)]
     found = {one: {name(log, logs): log.bands(log.chosen(one, process)) for log in logs} for one in kinds}
+    roots = {one: {name(log, logs): log.roots(log.chosen(one, process)) for log in logs} for one in kinds}
     worst = {name(log, logs): log.slowest(log.chosen(kind, process), count) for log in logs} if count else {}
     freed = run_again(logs, kinds, process) if what_if else {}
     if as_json:
         document = {"ufsim": ufsim.__version__, "bands": as_document(found), "slowest": worst}
+        document["roots"] = {
+            one: {log: {stage: vars(root) for stage, root in of.items()} for log, of in of_logs.items()}
+            for one, of_logs in roots.items()
+        }
         if what_if:
             document["what_if"] = {free: as_document(bands) for free, bands in freed.items()}
         print(json.dumps(document, indent=2))
     else:
-        tell(found, worst)
+        tell(found, roots, worst)
         if what_if:
             tell_freed(found, freed)
     if directory is not None:
@@ -99,14 +104,15 @@ def tell_freed(found: Found, freed: dict[str, Found]) -> None:
             screen.print(table)
 
 
-def tell(found: Found, worst: dict[str, list[dict[str, object]]]) -> None:
-    """Prints the bands and the slowest requests."""
+def tell(found: Found, roots: dict[str, dict[str, dict[str, Root]]], worst: dict[str, list[dict[str, object]]]) -> None:
+    """Prints the bands, what the slowest come from, and the slowest requests."""
     screen = Screen()
     for kind, of_logs in found.items():
         for log, bands in of_logs.items():
             screen.print(band_table(f"{log}: {PLURALS[kind]}", bands))
             if bands:
-                screen.print(f"{in_words(bands[-1], kind)}\n", highlight=False)
+                screen.print(in_words(bands[-1], kind), highlight=False)
+                screen.print(f"{roots_in_words(roots[kind][log], kind)}\n", highlight=False)
     for log, requests in worst.items():
         screen.print(f"{log}: the slowest requests", highlight=False)
         for request in requests:

@@ -7,7 +7,7 @@ What would be if some work took no time is another run of the same (`if_free`), 
 log.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,10 @@ PLURALS = {"read": "reads", "write": "writes", "flush": "flushes", "trim": "trim
 FREE = {"gc": "GC free", "mapping": "mapping free"}
 WHAT_IF = "what_if.free"
 COLUMNS = {stage: f"stage_{stage}_ns" for stage in STAGES}
+# Stages in which a request waits for others to get on, whatever these wait for.
+BEHIND = ("outside", "block", "driver", "queue")
+# The slowest requests whose roots are told, in per cent.
+ROOTS_OF = 1.0
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,14 @@ class Band:
     def shares(self) -> dict[str, float]:
         """Part of the time in each stage that took some, from 0 to 1."""
         return {stage: ns / self.mean_ns for stage, ns in self.stages.items() if ns > 0 and self.mean_ns > 0}
+
+
+@dataclass(frozen=True)
+class Root:
+    """A part of the time of the slowest requests, from 0 to 1, and how much of it they spent behind others."""
+
+    share: float
+    behind: float
 
 
 @dataclass(frozen=True)
@@ -171,6 +183,62 @@ class Log:
             first += len(table)
         return sums
 
+    def roots(self, chosen: Chosen, percent: float = ROOTS_OF) -> dict[str, Root]:
+        """What the time of the slowest requests comes from, the largest part first.
+
+        A request that waits behind others (`BEHIND`) waits for what they wait for: that time counts as the stages of
+        those that completed from its arrival to its own completion, without the time that they waited behind others
+        themselves. Where nothing completed meanwhile, it stays what it is.
+        """
+        import numpy as np
+
+        if not len(chosen):
+            return {}
+        rows = np.sort(chosen.rows[-max(1, round(percent / 100 * len(chosen))) :])
+        # The rows of the file are in the order of completion.
+        ended = self._column("completion_ns").astype(np.int64)
+        began = ended[rows] - self._latency[rows].astype(np.int64)
+        first = np.minimum(np.searchsorted(ended, began, side="right"), rows)
+        sums = self._sums_before(np.unique(np.concatenate([first, rows, rows + 1])))
+        own = {stage: sums(stage, rows + 1) - sums(stage, rows) for stage in COLUMNS}
+        ahead = {stage: sums(stage, rows) - sums(stage, first) for stage in COLUMNS if stage not in BEHIND}
+        whole = sum(ahead.values())
+        waited = sum(own[stage] for stage in BEHIND)
+        behind = {stage: (waited * part / np.maximum(whole, 1)).sum() for stage, part in ahead.items()}
+        own_sums = {stage: float((part[whole == 0] if stage in BEHIND else part).sum()) for stage, part in own.items()}
+        total = float(self._latency[rows].sum()) or 1.0
+        found = {
+            stage: Root((time + behind.get(stage, 0.0)) / total, behind.get(stage, 0.0) / total)
+            for stage, time in own_sums.items()
+        }
+        return dict(sorted(((k, v) for k, v in found.items() if v.share > 0), key=lambda item: -item[1].share))
+
+    def _column(self, name: str) -> "Array":
+        import numpy as np
+
+        parts = [self._file.read_row_group(group, [name])[name].to_numpy() for group in self._groups]
+        return np.concatenate(parts)
+
+    @property
+    def _groups(self) -> range:
+        return range(self._file.num_row_groups)
+
+    def _sums_before(self, places: "Array") -> "Callable[[str, Array], Array]":
+        """The time in each stage of all rows before each of these places."""
+        import numpy as np
+
+        sums = {stage: np.zeros(len(places)) for stage in COLUMNS}
+        first, so_far = 0, dict.fromkeys(COLUMNS, 0.0)
+        for group in self._groups:
+            table = self._file.read_row_group(group, list(COLUMNS.values()))
+            here = (places >= first) & (places <= first + len(table))
+            for stage, column in COLUMNS.items():
+                running = np.concatenate([[0.0], np.cumsum(table[column].to_numpy(), dtype=np.float64)])
+                sums[stage][here] = so_far[stage] + running[places[here] - first]
+                so_far[stage] += running[-1]
+            first += len(table)
+        return lambda stage, of: sums[stage][np.searchsorted(places, of)]
+
     def slowest(self, chosen: Chosen, count: int) -> list[dict[str, Any]]:
         """The slowest requests, the slowest first, with the stages that took time in nanoseconds."""
         facts = ["arrival_ns", "latency_ns", "kind", "lba_units", "units"]
@@ -240,6 +308,17 @@ def in_words(of: Band, kind: str) -> str:
     main = {stage: share for stage, share in of.shares().items() if share >= MINOR}
     parts = [f"{share * 100:.0f}% {STAGES[stage]}" for stage, share in main.items()]
     return f"{of.name} of {PLURALS[kind]}, {duration(of.mean_ns)} in the mean: " + "; ".join(parts)
+
+
+def roots_in_words(roots: dict[str, Root], kind: str) -> str:
+    """What the slowest requests come from, in a sentence."""
+    main = {stage: root for stage, root in roots.items() if root.share >= MINOR}
+    parts = []
+    for stage, root in main.items():
+        behind = root.behind / root.share
+        ahead = f" ({behind * 100:.0f}% of that by requests ahead of them)" if behind >= MINOR else ""
+        parts.append(f"{root.share * 100:.0f}% {plain(stage)}{ahead}")
+    return f"root of the slowest {ROOTS_OF:g}% of {PLURALS[kind]}: " + "; ".join(parts)
 
 
 def plain(stage: str) -> str:

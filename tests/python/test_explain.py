@@ -10,7 +10,7 @@ import pytest
 
 import ufsim as package
 from conftest import Command
-from ufsim.explain import COLUMNS, Log, in_words, made_of
+from ufsim.explain import BEHIND, COLUMNS, Log, in_words, made_of
 from ufsim.explain_plots import STAGE_COLOURS, explain_figure
 
 JOB = "rw=randrw rwmixread=50 bs=16k iodepth=8 size=64m io_size=24m"
@@ -24,12 +24,14 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [folder / f"log-{scheme}.parquet" for scheme in ("ufs", "ideal")]
 
 
-def made(path: Path, latencies: list[int], stages: dict[str, list[int]]) -> Path:
+def made(path: Path, latencies: list[int], stages: dict[str, list[int]], ended: list[int] | None = None) -> Path:
     """A log with these latencies of reads and these stages, made by hand from one that was written."""
     package.run("rw=randread bs=4k size=1m io_size=" + f"{4 * len(latencies)}k", "ideal", profile="tiny", log=path)
     table = parquet.read_table(path)
     values = {"latency_ns": latencies, **{column: [0] * len(latencies) for column in COLUMNS.values()}}
     values |= {COLUMNS[stage]: times for stage, times in stages.items()}
+    if ended is not None:
+        values["completion_ns"] = ended
     for name, numbers in values.items():
         table = table.set_column(
             table.schema.get_field_index(name), table.schema.field(name), pa.array(numbers, pa.uint64())
@@ -149,3 +151,25 @@ def test_the_tail_of_fig_7_under_gc_is_named(tmp_path: Path) -> None:
     log = Log(tmp_path / "log.parquet")
     bands = log.bands(log.chosen("write"))
     assert next(iter(bands[-1].shares())) == "gc"
+
+
+def test_a_request_behind_others_has_their_root(tmp_path: Path) -> None:
+    stages = {"gc": [100_000, 0], "queue": [0, 90_000], "flash_read": [0, 11_000]}
+    # The second arrives 10 us after the first, which GC holds for 100 us, and reads for 11 us when that has ended.
+    log = Log(made(tmp_path / "log.parquet", [100_000, 101_000], stages, ended=[100_000, 111_000]))
+    roots = log.roots(log.chosen("read"), 50.0)
+    assert list(roots) == ["gc", "flash_read"]
+    assert (roots["gc"].share, roots["gc"].behind) == pytest.approx((90 / 101, 90 / 101))
+    assert (roots["flash_read"].share, roots["flash_read"].behind) == pytest.approx((11 / 101, 0))
+    every = log.roots(log.chosen("read"), 100.0)
+    assert (every["gc"].share, every["gc"].behind) == pytest.approx((190 / 201, 90 / 201))
+
+
+def test_roots_are_the_whole_time_of_the_slowest(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    package.run("rw=randrw bs=4k size=16m iodepth=16 io_size=32m", "ufs", profile="tiny", log=path)
+    log = Log(path)
+    for kind in log.kinds():
+        roots = log.roots(log.chosen(kind), 1.0)
+        assert sum(root.share for root in roots.values()) == pytest.approx(1)
+        assert not set(roots) & set(BEHIND), "something completes while they wait"

@@ -51,5 +51,3 @@ def _differs_within_a_name(sweep: "Sweep", axis: str, names: dict[int, str]) -> 
     for place, name in names.items():
         seen.setdefault(name, set()).add(str(sweep.frame[axis].iloc[place]))
     return any(len(values) > 1 for values in seen.values())
-
-
