@@ -248,6 +248,18 @@ class Options:
             "commands": ("run", "compare", "phone"),
         },
     )
+    cut_at: str | None = field(
+        default=None,
+        metadata={
+            "help": (
+                "Cut the power so long after the first measured request, such as 2s or 150ms. The run ends "
+                "then; results say how the device recovers."
+            ),
+            "flag": "--cut-at",
+            "metavar": "TIME",
+            "commands": ("run", "compare"),
+        },
+    )
 
 
 class RunOptions(TypedDict, total=False):
@@ -327,3 +339,7 @@ class RunOptions(TypedDict, total=False):
     verify: bool
     """When the run has ended, read everything back that was ever written, and check it. Nothing of it is
     measured."""
+
+    cut_at: str | None
+    """Cut the power so long after the first measured request, such as 2s or 150ms. The run ends then;
+    results say how the device recovers."""

@@ -24,7 +24,7 @@ TRACES, PARTS, OUTPUT, RUNNING = "How traces are read", "Parts of the system", "
 PANELS = {
     **dict.fromkeys(("merge", "per_cpu_streams", "repeat", "device", "format", "clean", "fold"), TRACES),
     **dict.fromkeys(("scheduler", "booster", "mapping"), PARTS),
-    **dict.fromkeys(("verify", "from_state"), RUNNING),
+    **dict.fromkeys(("verify", "from_state", "cut_at"), RUNNING),
 }
 # Commands that take several of what is one in a run.
 SEVERAL = {"workload": ("run", "compare")}

@@ -72,6 +72,7 @@ def rows(comparison: Comparison, *, several: bool) -> Iterator[Row]:
         yield from throughput_rows(results, gains=False)
     yield from host_time_rows(results)
     yield from power_rows(results)
+    yield from section(results, "power_cut", POWER_CUT_ROWS)
     yield from cost_rows(results)
 
 
@@ -214,6 +215,14 @@ def down_share(power: Mapping[str, Any]) -> float | None:
     down = sum(power["states"][state]["time_ns"] for state in ("hibern8", "clk_gated", "sleep"))
     return down / power["elapsed_ns"] if power["elapsed_ns"] else None
 
+
+# What a power cut in the middle of the run (`--cut-at`) has cost.
+POWER_CUT_ROWS: dict[str, tuple[Figure, Form]] = {
+    "ready after the cut": (lambda cut: cut["ready_ns"], duration),
+    "requests cut off": (lambda cut: cut["outstanding"], count),
+    "flash reads to recover": (lambda cut: cut["flash"]["read"], count),
+    "programs and erases": (lambda cut: cut["flash"]["program"] + cut["flash"]["erase"], count),
+}
 
 POWER_ROWS: dict[str, tuple[Figure, Form]] = {
     "link down": (down_share, share),

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from ufsim import _core
 from ufsim.doubts import doubts
-from ufsim.formats import number
+from ufsim.formats import duration, number
 from ufsim.results import Result
 
 # Times are given by the trace, so that its throughput is a constant.
@@ -55,6 +55,7 @@ def described(results: Sequence[Result]) -> dict[str, str]:
         "seed": seed_text,
         "parts": parts_text,
         "read back": verified_text,
+        "power cut": power_cut_text,
     }
     told = {subject: common(results, words) for subject, words in subjects.items()}
     return {subject: text for subject, text in told.items() if text}
@@ -209,6 +210,16 @@ def verified_text(result: Result) -> str | None:
     if verified is None:
         return None
     return f"{verified['data_units']:,} units with data and {verified['trimmed_units']:,} trimmed, all right"
+
+
+def power_cut_text(result: Result) -> str | None:
+    """When the power was cut, and what the recovery was made of; nothing without a cut."""
+    cut = result.data.get("power_cut")
+    if cut is None:
+        return None
+    parts = sorted(cut["parts_ns"].items(), key=lambda part: -part[1])
+    told = ", ".join(f"{name.replace('_', ' ')} {duration(took)}" for name, took in parts)
+    return f"after {duration(cut['at_ns'])}, recovery {told}" if told else f"after {duration(cut['at_ns'])}"
 
 
 def is_fresh(result: Result) -> bool:

@@ -144,7 +144,7 @@ impl Outside {
             energy: profile.values.energy,
             host_dram_limit: None,
             wall_seconds: run.wall.seconds(),
-            start: Start { wall_seconds: 0.0, requests: 0, operations: before.operations() },
+            start: Start { wall_seconds: 0.0, requests: 0, operations: before.operations(), was_cut: false },
             drawn: run.drawn(state.as_ref().map(|state| state.age.as_str())),
             warnings: profile.what_if().into_iter().chain(notice).collect(),
         };
@@ -224,6 +224,8 @@ impl Run<'_> {
         let (mut system, state) = self.begin(progress)?;
         let plan = self.spec.memory_plan()?;
         system.plan_memory(plan).map_err(|error| misfit(&self.machine.profile, &error))?;
+        let cut_after = self.spec.cut_after()?;
+        system.plan_cut(cut_after);
         let source = &mut *workload.source;
         let bins = observe.bins;
         let ran = self.guarded(|| self.phases(&mut system, source, observe, progress));
@@ -235,7 +237,8 @@ impl Run<'_> {
         let mut watchers = system.take_watchers();
         let requests = watchers.as_mut().and_then(|watchers| watchers.take_log(source.processes()));
         let (measure, after) = system.outcome();
-        if measure.submitted != measure.completed {
+        let was_cut = start.was_cut;
+        if measure.submitted != measure.completed && !was_cut {
             let lost = format!("{} requests submitted, {} completed", measure.submitted, measure.completed);
             return Err(with_place(self.bug(&lost), &system));
         }
@@ -252,6 +255,8 @@ impl Run<'_> {
         let seed = self.spec.seed;
         let idle_seed = (seed != Spec::default().seed && drawn.is_empty())
             .then(|| format!("seed = {seed} changes nothing: no part of this run is random"));
+        let never_cut =
+            (cut_after.is_some() && !was_cut).then(|| "the power was not cut: the run ended before cut_at".to_owned());
         let Machine { parts, profile } = &self.machine;
         let Workload { replay, depth, folded, merged, .. } = workload;
         let context = Context {
@@ -268,12 +273,17 @@ impl Run<'_> {
                 .into_iter()
                 .chain(profile.what_if())
                 .chain(idle_seed)
+                .chain(never_cut)
                 .chain(unchanged_memory(system.memory_changes_left()))
                 .chain(notice)
                 .collect(),
         };
         let mut result = report(measure, &after, context);
-        if self.spec.verify {
+        if was_cut {
+            let began = system.outcome().0.began_at();
+            let cut = self.guarded(|| system.cut_and_recover(began, self.spec.seed))?;
+            result.power_cut = Some(cut);
+        } else if self.spec.verify {
             result.verified = Some(self.verify(&mut system, progress)?);
         }
         Ok(Ran { result, reads, requests, unwritten })
@@ -345,13 +355,17 @@ impl Run<'_> {
             system.settle(&mut fill)?;
         }
         let (measure, counters) = system.outcome();
-        let start = Start {
+        let mut start = Start {
+            was_cut: false,
             wall_seconds: self.wall.seconds(),
             requests: measure.unmeasured,
             operations: counters.operations(),
         };
         system.observe(observe);
-        system.run(source, &mut throttled("run", &self.wall, progress))?;
+        match system.run(source, &mut throttled("run", &self.wall, progress)) {
+            Err(Stop::PowerCut) => start.was_cut = true,
+            ended => ended?,
+        }
         if system.end_observation(source.processes()) { Ok(start) } else { Err(Stop::Interrupted) }
     }
 

@@ -283,6 +283,9 @@ options! {
     from alias "from_state": name, cli "--from" "FILE" [run compare phone calibrate linux];
     /// When the run has ended, read everything back that was ever written, and check it. Nothing of it is measured.
     verify: switch, cli "--verify" "" [run compare phone];
+    /// Cut the power so long after the first measured request, such as 2s or 150ms. The run ends then; results say how
+    /// the device recovers.
+    cut_at: name, cli "--cut-at" "TIME" [run compare];
 }
 
 impl Spec {

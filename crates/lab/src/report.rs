@@ -35,6 +35,8 @@ pub struct Start {
     pub requests: u64,
     /// Flash operations so far.
     pub operations: u64,
+    /// The run ended with a power cut.
+    pub was_cut: bool,
 }
 
 /// What surrounds the recorded numbers of a run.
@@ -122,6 +124,7 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         phone: context.own.phone,
         power: power(before, after, &flash, &context.energy),
         host_time: host_time(before, after),
+        power_cut: None,
         verified: None,
         drawn: context.drawn.into_iter().map(str::to_owned).collect(),
         warnings,

@@ -262,6 +262,21 @@ pub struct Verified {
     pub trimmed_units: u64,
 }
 
+/// A power cut that ended the run (`--cut-at`), and the recovery after it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PowerCut {
+    /// When, in nanoseconds after the first measured request was submitted.
+    pub at_ns: u64,
+    /// Requests that were under way; they are not among the measured ones.
+    pub outstanding: u64,
+    /// Time until the device took commands again, in nanoseconds.
+    pub ready_ns: u64,
+    /// What of it each part of the recovery took, in nanoseconds.
+    pub parts_ns: Named,
+    /// Flash operations of the recovery by kind.
+    pub flash: Named,
+}
+
 /// Latencies of the device on which a trace was recorded, over the measured requests that carry one.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedResult {
@@ -366,6 +381,9 @@ pub struct RunResult {
     /// What the read-back after the run has found (`--verify`); `null` if nobody asked for one.
     #[serde(default)]
     pub verified: Option<Verified>,
+    /// The power cut that ended the run (`--cut-at`) and the recovery after it; `null` without one.
+    #[serde(default)]
+    pub power_cut: Option<PowerCut>,
     /// What was drawn at random, so that another seed gives another result: workload, ageing, faults, host time, link.
     #[serde(default)]
     pub drawn: Vec<String>,

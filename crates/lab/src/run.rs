@@ -15,6 +15,7 @@
 //! it becomes a few large functions; what is rare is kept out of them. The compiler can not know which is which, and
 //! calls were a tenth of a run.
 
+mod cut;
 mod faults;
 mod host_time;
 mod read_back;
@@ -56,6 +57,9 @@ pub enum Stop {
     /// A read returned something it must not return.
     #[error("wrong data: {0}")]
     WrongData(Violation),
+    /// It was to end with a power cut.
+    #[error("the power was cut")]
+    PowerCut,
     /// A request failed although it was within the device and nothing was made to fail.
     #[error("{kind} of {len} units at {lpa} ended with {status:?}")]
     Failed { kind: &'static str, lpa: Lpa, len: u32, status: Status },
@@ -88,6 +92,9 @@ pub struct System {
     /// What becomes of the limit of host memory when the measured part has begun, and when.
     memory_plan: MemoryPlan,
     memory_due: VecDeque<(SimTime, u64)>,
+    /// How long after the beginning of the measured part the power is cut, and when that is.
+    cut_after: Option<Nanos>,
+    cut_due: Option<SimTime>,
 }
 
 impl System {
@@ -115,6 +122,8 @@ impl System {
             faulty: false,
             memory_plan: MemoryPlan::default(),
             memory_due: VecDeque::new(),
+            cut_after: None,
+            cut_due: None,
         }
     }
 
@@ -233,7 +242,10 @@ impl System {
         }
         match turn {
             None | Some(Turn::None) => return Ok(()),
-            Some(Turn::Caller) => self.memory_turn(),
+            Some(Turn::Caller) => {
+                self.cut_turn()?;
+                self.memory_turn();
+            }
             Some(Turn::Response(tag)) => {
                 if self.notes_outcomes {
                     self.note_response(tag, source);
@@ -376,6 +388,8 @@ impl System {
         let stats = self.measure.before.device;
         self.tell(Event::MeasuringBegins(&stats), source);
         self.memory_due = self.memory_plan.from(self.stack.now());
+        self.cut_due = self.cut_after.map(|after| self.stack.now() + after);
+        self.cut_due.into_iter().for_each(|at| self.stack.wake_caller(at));
         self.memory_turn();
     }
 
@@ -548,13 +562,18 @@ impl System {
         self.oracle = oracle;
         let mut nothing = Sweep::reading(Footprint::default());
         self.stack.schedule_device();
-        while !self.stack.device.is_ready() {
-            assert!(self.stack.next_time().is_some(), "the device stands still during its recovery");
-            self.step_once(&mut nothing).expect("nothing is requested yet");
-        }
+        self.until_ready(&mut nothing);
         self.stack.driver = attach(self.stack.device.applied());
         self.stack.send_commands();
         self.settle(&mut nothing).expect("nothing is requested yet");
+    }
+
+    /// Lets the device rebuild its mapping after power-on.
+    fn until_ready(&mut self, nothing: &mut dyn Source) {
+        while !self.stack.device.is_ready() {
+            assert!(self.stack.next_time().is_some(), "the device stands still during its recovery");
+            self.step_once(nothing).expect("nothing is requested yet");
+        }
     }
 
     /// What has been measured, and the state of the counters now.

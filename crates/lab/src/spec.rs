@@ -1,6 +1,7 @@
 //! What a specification asks for: a machine, a way to replay a trace.
 
 use toml::Value;
+use units::Nanos;
 use workload::{Recorded, ReplayMode, TraceOptions};
 
 use crate::error::LabError;
@@ -59,6 +60,7 @@ impl Spec {
             mapping: self.mapping.clone(),
         };
         let parts = parts.resolve().map_err(|e| LabError::Config(e.to_string()))?;
+        self.cut_after()?;
         let profile = Profile::load(&self.profile, &self.overrides()?);
         let profile = profile.map_err(|e| LabError::Config(e.to_string()))?.for_parts(parts);
         profile.check_parts(parts).map_err(|e| LabError::Config(e.to_string()))?;
@@ -86,6 +88,19 @@ impl Spec {
         self.host_memory_mib
             .as_ref()
             .map_or_else(|| Ok(MemoryPlan::default()), |given| Ok(memory_plan::parse(given)?.1))
+    }
+
+    /// When the power is to be cut, after the first measured request.
+    pub(crate) fn cut_after(&self) -> Result<Option<Nanos>, LabError> {
+        let Some(text) = &self.cut_at else { return Ok(None) };
+        let told = "must be a time such as 2s, 150ms or 1min";
+        let at = crate::duration::time(text).ok_or_else(|| LabError::Config(format!("cut_at = \"{text}\": {told}")))?;
+        if self.verify {
+            let told = "verify (--verify) has no effect with cut_at (--cut-at): `ufsim crash` checks what devices hold \
+                        after power cuts";
+            return Err(LabError::Option(told.into()));
+        }
+        Ok(Some(at))
     }
 
     /// How a trace is to be replayed.
