@@ -219,8 +219,8 @@ class Options:
         metadata={
             "help": (
                 "Age the device first, under its profile's own conditions, and switch it off and on: a fio "
-                "job file, options of one job such as 'rw=randwrite bs=4k size=52g', or words: fresh, used, "
-                "full, '85% full, 40% overwritten'."
+                "job file, options of one job such as 'rw=randwrite bs=4k size=52g', a trace, whose writes "
+                "and trims are made, or words: fresh, used, full, '85% full, 40% overwritten'."
             ),
             "flag": "--age",
             "metavar": "JOB",
@@ -330,8 +330,8 @@ class RunOptions(TypedDict, total=False):
 
     age: str | PathLike[str] | None
     """Age the device first, under its profile's own conditions, and switch it off and on: a fio job file,
-    options of one job such as 'rw=randwrite bs=4k size=52g', or words: fresh, used, full, '85% full,
-    40% overwritten'."""
+    options of one job such as 'rw=randwrite bs=4k size=52g', a trace, whose writes and trims are made,
+    or words: fresh, used, full, '85% full, 40% overwritten'."""
 
     from_state: str | PathLike[str] | None
     """Begin with a device that `ufsim age` has aged."""

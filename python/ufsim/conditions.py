@@ -137,6 +137,8 @@ def aged_with(result: Result) -> Mapping[str, str]:
 
 def job_text(job: str, width: int = AGEING_WIDTH) -> str:
     """A fio job file on one line: what is written, and where; long ones are cut."""
+    if job.startswith("trace "):
+        return job
     lines = [line.strip() for line in job.splitlines()]
     kept = [line for line in lines if line.startswith("[") or line.partition("=")[0].strip() in AGEING_OPTIONS]
     # A job that was given as options has a section of this name only because a job needs one.

@@ -5,19 +5,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use host::BoosterKind;
-use workload::fio::JobFile;
 use workload::report::Report;
 use workload::report::phone::LoggedRead;
 use workload::{Fault, Footprint, Source};
 
-use crate::age_words;
 use crate::aged::{Aged, Header};
 use crate::ageing::{aged_with, ageing};
+use crate::ageing_job::{self, AgeingJob};
 use crate::assemble::{assemble, misfit};
 use crate::error::LabError;
 use crate::kind::WorkloadKind;
 use crate::observe::{LogPart, Observe};
-use crate::open::{Beneath, JobText, Workload, kind_of, open};
+use crate::open::{Beneath, Workload, kind_of, open};
 use crate::options::{Settled, Setup, Spec};
 use crate::oracle::Oracle;
 use crate::progress::{OnProgress, Wall, throttled};
@@ -321,12 +320,13 @@ impl Run<'_> {
     /// Ages a device and switches it off. The spec is that of an ageing run.
     fn wear_in(&self, progress: &mut OnProgress) -> Result<Aged, LabError> {
         let (spec, Machine { parts, profile }) = (self.spec, &self.machine);
-        let AgeingJob { job, text } = AgeingJob::of(spec)?;
-        let mut source = job.bind(profile.capacity_units(), spec.seed).map_err(|error| wrong_age(&error))?;
+        let job = AgeingJob::of(spec)?;
+        let text = job.text.clone();
+        let mut source = job.source(profile.capacity_units(), spec.seed)?;
         let mut system = self.guarded(|| assemble(profile, *parts, spec.seed))??;
         let mut watch = throttled("age", &self.wall, progress);
         let aged = self.guarded(|| {
-            system.run(&mut source, &mut watch)?;
+            system.run(&mut *source, &mut watch)?;
             system.switch_off(&mut watch)
         })?;
         match aged {
@@ -385,7 +385,7 @@ impl Run<'_> {
     /// What of a system is drawn at random, whatever the workload. `age` is the job that aged the device.
     fn drawn(&self, age: Option<&str>) -> Vec<&'static str> {
         let profile = &self.machine.profile;
-        let aged_at_random = age.is_some_and(|text| JobFile::parse(text, "age").map_or(true, |job| job.is_random()));
+        let aged_at_random = age.is_some_and(ageing_job::is_random);
         let parts = [
             ("ageing", aged_at_random),
             ("faults of the flash", profile.device_config([0; 2]).faults.any()),
@@ -403,39 +403,6 @@ impl Run<'_> {
         let age = state.map(|state| state.age);
         Ok(Settled { spec, parts, overrides, replay, depth: None, folded: None, merged: false, age, aged_with })
     }
-}
-
-/// The fio job that ages a device, and its whole text, with the variables and files that it names.
-struct AgeingJob {
-    job: JobFile,
-    text: String,
-}
-
-impl AgeingJob {
-    /// That of a file, one job of the options given, or what words say of the device.
-    fn of(spec: &Spec) -> Result<AgeingJob, LabError> {
-        let Some(age) = &spec.age else {
-            return Err(LabError::Config("age: no job was given that ages the device".into()));
-        };
-        let found = JobText::of(age, "age").map_err(|error| wrong_age(&error))?;
-        let Some(found) = found.map_or_else(|| AgeingJob::said(spec, age), |found| Ok(Some(found)))? else {
-            let told = "must be a fio job file, options such as rw=randwrite size=4g, or words";
-            return Err(LabError::Config(format!("age = \"{age}\": {told}: {}", age_words::ALLOWED)));
-        };
-        let job = found.parse().map_err(|error| wrong_age(&error))?;
-        let text = job.whole().map_or(found.text, str::to_owned);
-        Ok(AgeingJob { job, text })
-    }
-
-    fn said(spec: &Spec, age: &str) -> Result<Option<JobText>, LabError> {
-        let said = age_words::job_of(age, spec.resolve()?.profile.capacity_units());
-        let text = said.transpose().map_err(LabError::Config)?;
-        Ok(text.map(|text| JobText { name: "age".into(), text }))
-    }
-}
-
-fn wrong_age(error: &dyn std::fmt::Display) -> LabError {
-    LabError::Config(format!("age: {error}"))
 }
 
 /// Adds to a bug when it was found.

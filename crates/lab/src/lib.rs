@@ -22,6 +22,7 @@
 mod age_words;
 pub mod aged;
 mod ageing;
+mod ageing_job;
 mod assemble;
 mod cache;
 mod columns;

@@ -276,7 +276,8 @@ options! {
         "How a trace was folded onto the device: size and number of its ranges, and where it ended and ends, in MiB; \
          nothing if it was not.";
     /// Age the device first, under its profile's own conditions, and switch it off and on: a fio job file, options of
-    /// one job such as 'rw=randwrite bs=4k size=52g', or words: fresh, used, full, '85% full, 40% overwritten'.
+    /// one job such as 'rw=randwrite bs=4k size=52g', a trace, whose writes and trims are made, or words: fresh, used,
+    /// full, '85% full, 40% overwritten'.
     age: name, cli "--age" "JOB" [run compare phone calibrate linux],
         echo Option<String> = |run| run.age.clone(), "The fio job that aged the device, if it was not new.";
     /// Begin with a device that `ufsim age` has aged.
