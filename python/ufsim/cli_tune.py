@@ -34,7 +34,13 @@ def finish(tuned: "Tuned", *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(document(tuned), indent=2))
         return
+    from ufsim.tuning.task import MISFIT
+
     Screen().print(values_table(tuned))
+    if tuned.task.targets:
+        misfit = tuned.confirmed.means.get(MISFIT, float("inf"))
+        met = "all figures are met" if misfit <= 1 else "not all figures are met; wider bounds or more runs may help"
+        say(f"{met} (largest misfit {misfit:.3g}; 1 is the end of a tolerance)")
     say(f"profile: {tuned.path}")
 
 
@@ -47,11 +53,19 @@ def document(tuned: "Tuned") -> dict[str, Any]:
 
 def values_table(tuned: "Tuned") -> Table:
     """Values of parameters, and the columns of the aim before and after."""
-    table = empty(f"{tuned.task}: {len(tuned.frame)} trials")
+    from ufsim.tuning.evaluate import target_name
+    from ufsim.tuning.tuned import against
+
+    aim = "figures that are wanted" if tuned.task.targets else tuned.task
+    table = empty(f"{aim}: {len(tuned.frame)} trials")
     for heading in ("", "own", "best trial", "as a profile"):
         table.add_column(heading, justify="left" if not heading else "right")
     for name, value in tuned.values.items():
         table.add_row(name, "", str(value), str(value))
+    each = (tuned.own, tuned.best, tuned.confirmed)
+    for place, target in enumerate(tuned.task.targets):
+        found = [one.means.get(target_name(place)) for one in each]
+        table.add_row(str(target), *("–" if value is None else against(target, value) for value in found))
     keep = tuned.task.keep
     for column in dict.fromkeys((tuned.task.column, *([keep.column] if keep else []))):
         table.add_row(column, *(cell(one, column) for one in (tuned.own, tuned.best, tuned.confirmed)))

@@ -1,6 +1,7 @@
 """Searches: what is found serves the aim, is the same again, and stands in a profile that gives what it says."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -140,3 +141,46 @@ def test_an_aim_that_nothing_serves_is_told(tmp_path: Path) -> None:
         lab.tune(searched(4, aim=aim), tmp_path)
     assert (tmp_path / "trials.parquet").exists()
     assert not (tmp_path / "tuned.toml").exists()
+
+
+TARGETS = [
+    {"workload": "rw=randread bs=4k iodepth=1 size=16m io_size=1m", "column": "read_mean_ns", "tolerance_percent": 2},
+    {"workload": "rw=randwrite bs=4k iodepth=32 size=32m io_size=4m", "column": "iops", "tolerance_percent": 5},
+]
+
+
+def test_figures_of_a_data_sheet_are_aimed_at_together(tmp_path: Path) -> None:
+    """The figures are those of times that nobody tells the search."""
+    secret = {"nand.tlc_read_us": 83, "nand.tlc_program_us": 410}
+    fixed = {"scheme": "ufs", "profile": "tiny"}
+    runs = [lab.run(one["workload"], "ufs", profile="tiny", settings=secret) for one in TARGETS]
+    values = [runs[0].latency_ns["read"]["mean"], runs[1].iops]
+    task = {
+        "fixed": fixed,
+        "bounds": {"nand.tlc_read_us": [20, 200], "nand.tlc_program_us": [200, 900]},
+        "aim": {"targets": [{**one, "value": value} for one, value in zip(TARGETS, values, strict=True)]},
+        "search": {"runs": 300},
+    }
+    tuned = lab.tune(task, tmp_path, jobs=2)
+    assert tuned.confirmed.means["misfit"] <= 1 < tuned.own.means["misfit"]
+    assert tuned.values["nand.tlc_read_us"] == pytest.approx(83, rel=0.05)
+    assert tuned.values["nand.tlc_program_us"] == pytest.approx(410, rel=0.15)
+    assert {"target_1", "target_2", "misfit"} <= set(tuned.frame.columns)
+    text = tuned.path.read_text()
+    assert "# Aim: read_mean_ns" in text and "A misfit of 1 is the end of a tolerance" in text
+
+
+@pytest.mark.parametrize(
+    ("aim", "told"),
+    [
+        ({"targets": []}, "aim.targets is"),
+        ({"targets": [{"column": "iops"}]}, "tolerance_percent, value, workload is missing"),
+        ({"targets": [{**TARGETS[0], "value": 0}]}, "value is 0; allowed: a number above 0"),
+        ({"targets": [{**TARGETS[0], "value": 5, "colum": 1}]}, "'colum'"),
+        ({"targets": [{**TARGETS[0], "value": 5}], "minimise": "iops"}, "aim has targets beside minimise"),
+    ],
+)
+def test_wrong_targets_are_told(aim: dict[str, Any], told: str, tmp_path: Path) -> None:
+    task = {"fixed": {"profile": "tiny"}, "bounds": FAST["bounds"], "aim": aim}
+    with pytest.raises(lab.ConfigError, match=re.escape(told)):
+        lab.tune(task, tmp_path)

@@ -1,8 +1,9 @@
 """Evaluates values of parameters: runs with every seed, and their means."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ufsim import _core
 from ufsim._options import Setting
@@ -16,7 +17,7 @@ from ufsim.sweeps.failures import Failure
 from ufsim.sweeps.grid import Axis, Fields
 from ufsim.sweeps.means import Means
 from ufsim.sweeps.points import Point, points_of
-from ufsim.tuning.task import Task
+from ufsim.tuning.task import MISFIT, Task
 
 Values = dict[str, Setting]
 
@@ -48,13 +49,11 @@ class Bench:
 
     def _points(self, fields: Fields) -> list[Point] | str:
         """A point for each seed, or why the device refuses these values."""
-        grid = replace(
-            self.task.grid,
-            fixed={**self.task.grid.fixed, **fields},
-            axes=(Axis("seed", self.task.seeds),),
-        )
+        grid = replace(self.task.grid, axes=(Axis("seed", self.task.seeds),))
+        wanted = [target.fields for target in self.task.targets] or [{}]
         try:
-            return points_of(grid)
+            each = [replace(grid, fixed={**grid.fixed, **own, **fields}) for own in wanted]
+            return [point for one in each for point in points_of(one)]
         except _core.ConfigError as error:
             return str(error).removeprefix(f"{grid.source}: ")
 
@@ -69,6 +68,8 @@ class Bench:
                 raise _core.ConfigError(f"{self.store.path(point.name)}: it has been removed meanwhile")
             result = Result(document)
             rows.append({**table_row(result, result), "operation_mean_ns": mean_operation(result)})
+        if self.task.targets:
+            return self._misfits(rows)
         wanted = [self.task.column, *([self.task.keep.column] if self.task.keep else [])]
         columns = {name: [row[name] for row in rows] for name in dict.fromkeys((*wanted, *BESIDE))}
         known = {name: [float(value) for value in own] for name, own in columns.items() if None not in own}
@@ -79,6 +80,27 @@ class Bench:
             {name: sum(own) / len(own) for name, own in known.items()},
             {name: half_width(own) for name, own in known.items()},
         )
+
+    def _misfits(self, rows: "Sequence[Mapping[str, Any]]") -> Measured:
+        """Means of the targets' columns, as `target_1` and so on, and the largest misfit.
+
+        The rows are those of the first target, one for each seed, then those of the next.
+        """
+        seeds = len(self.task.seeds)
+        means, halves, misfits = {}, {}, []
+        for place, target in enumerate(self.task.targets):
+            own = [row[target.column] for row in rows[place * seeds : (place + 1) * seeds]]
+            if None in own:
+                return Measured({}, {}, f"the runs have no {target.column}: {target}")
+            name = target_name(place)
+            means[name], halves[name] = sum(own) / len(own), half_width(own)
+            misfits.append(target.misfit(means[name]))
+        return Measured({**means, MISFIT: max(misfits)}, {**halves, MISFIT: None})
+
+
+def target_name(place: int) -> str:
+    """The column of a target in the frame of trials."""
+    return f"target_{place + 1}"
 
 
 # Told of every trial, whatever the aim.

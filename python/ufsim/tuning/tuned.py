@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from ufsim import _core, outputs
 from ufsim.calibration.written import profile_text
 from ufsim.sweeps.table import axis_column
-from ufsim.tuning.evaluate import Bench, Measured, Values, profile_of, without_profile
+from ufsim.tuning.evaluate import Bench, Measured, Values, profile_of, target_name, without_profile
 from ufsim.tuning.search import FAILED, KEPT, Found, Trial
-from ufsim.tuning.task import MEMORY, Task
+from ufsim.tuning.task import MEMORY, MISFIT, Target, Task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +80,8 @@ def bench_of_profile(bench: Bench, path: Path) -> Bench:
 
 def profile(task: Task, best: Trial, found: Found, folder: Path) -> str:
     """The profile with the values of the best trial, each with its source."""
-    source = f"ufsim tune {_core.__version__}: {task}; trial {best.number} of {len(found.trials)}"
+    aim = f"{len(task.targets)} figures, which the head of this file has" if task.targets else task
+    source = f"ufsim tune {_core.__version__}: {aim}; trial {best.number} of {len(found.trials)}"
     settings = {name: value for name, value in task.grid.fixed.items() if "." in name}
     values = {MEMORY.get(name, name): (value, source) for name, value in best.values.items()}
     return profile_text(profile_of(task), settings, values, folder, "tuned")
@@ -89,10 +90,12 @@ def profile(task: Task, best: Trial, found: Found, folder: Path) -> str:
 def evidence(task: Task, found: Found, best: Trial, confirmed: Measured) -> str:
     """What speaks for the values, as comments."""
     statuses = [trial.status for trial in found.trials]
-    fixed = {name: value for name, value in task.grid.fixed.items() if name not in ("profile",) and "." not in name}
+    apart = ("profile", *(task.targets[0].fields if task.targets else ()))
+    fixed = {name: value for name, value in task.grid.fixed.items() if name not in apart and "." not in name}
     lines = [
         f"Found by ufsim tune {_core.__version__}.",
         f"Aim: {task}.",
+        *(["A misfit of 1 is the end of a tolerance; this is the largest of all targets."] if task.targets else []),
         f"Under: {', '.join(f'{name} = {value}' for name, value in fixed.items())}; seeds {task.seeds}.",
         f"Trials: {len(statuses)} with seed {task.seed}, {statuses.count(KEPT)} of them served,"
         f" {statuses.count(FAILED)} could not run. {TRIALS} has them all.",
@@ -112,12 +115,21 @@ def comment(line: str) -> list[str]:
 
 def told(task: Task, measured: Measured) -> str:
     """The columns of the aim: means with half of their 95% intervals."""
+    if task.targets:
+        each = enumerate(task.targets)
+        parts = [f"{one.column} {against(one, measured.means[target_name(place)])}" for place, one in each]
+        return f"{', '.join(parts)}; misfit {measured.means[MISFIT]:.3g}"
     columns = dict.fromkeys((task.column, *([task.keep.column] if task.keep else [])))
     parts = []
     for name in columns:
         half = measured.halves.get(name)
         parts.append(f"{name} {measured.means[name]:.6g}" + ("" if half is None else f" +- {half:.3g}"))
     return ", ".join(parts)
+
+
+def against(target: Target, found: float) -> str:
+    """A figure and how far it is from its target."""
+    return f"{found:.6g} ({(found / target.value - 1) * 100:+.1f}%)"
 
 
 def trials_frame(task: Task, found: Found) -> "pd.DataFrame":
