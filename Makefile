@@ -156,7 +156,8 @@ clients:
 		apt-get update -qq && apt-get install -y -qq --no-install-recommends $(CLIENT_PACKAGES); fi
 
 test-device: install clients
-	UFSIM_CLIENTS=device $(BIN)/pytest -rs $(addprefix tests/python/test_,serve.py clients.py filesystems.py postgres.py)
+	UFSIM_CLIENTS=device $(BIN)/pytest -rs $(addprefix tests/python/test_,\
+		serve.py clients.py fio_jobs.py filesystems.py postgres.py)
 
 # Ten repeats of each job, a hundred resets, two hundred power cuts on each file system (a quarter of an hour).
 test-linux: linux

@@ -9,6 +9,7 @@ from tools.project import failed
 TOOLS = {
     "bench": "speed and memory of the simulator, of logs, sweeps and live devices; which of two builds is faster",
     "docs": "the site, and what its pages show of a search of all orders",
+    "fio_jobs": "400 job files as fio reads them and as ufsim does",
     "fits": "the phones' profiles, fitted to recorded latencies",
     "fuzz": "fuzz targets under libFuzzer",
     "hosts": "Linux as the host against the models of what it does",

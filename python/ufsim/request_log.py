@@ -52,13 +52,14 @@ class RequestLog:
             places = columns[name].astype(int)
             return pd.Categorical.from_codes(np.where(places < len(known), places, -1), pd.Index(known))
 
-        names = pd.Series(self.processes or [""], dtype=text_type())
+        names = pd.Series([*self.processes, ""], dtype=text_type())
+        makers = np.minimum(columns["process"].astype(int), len(self.processes))
         frame = pd.DataFrame(
             {
                 "arrival_s": columns["arrival_ns"] / 1e9,
                 "kind": word("kind", KINDS),
                 **{name: columns[name] for name in ("sector", "bytes", *FLAGS)},
-                "process": names.take(columns["process"]).astype("category").array,
+                "process": names.take(makers).astype("category").array,
                 "latency_ns": columns["latency_ns"].astype("int64"),
                 **{name: columns[name] for name in ("waiting_ns", "recorded_ns", "measured", "failed")},
                 "outcome": word("outcome", OUTCOMES),

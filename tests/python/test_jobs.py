@@ -136,3 +136,9 @@ def test_the_limit_of_memory_is_one(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program, str(MEMORY)], capture_output=True, text=True, check=False)
     assert "MemoryError" in done.stderr
     assert resource.getrlimit(resource.RLIMIT_AS)[0] != MEMORY
+
+
+def test_requests_of_clones_have_no_process() -> None:
+    requests = lab.run("rw=read bs=4k size=64k numjobs=3", "ideal", profile="tiny", log=True).requests()
+    assert len(requests) == 48
+    assert set(requests["process"]) == {""}

@@ -58,6 +58,7 @@ PLAIN: dict[str, Callable[[], str]] = {
     "explainedf7": measured.explained,
     "soak": tested.soak,
     "whole": tested.whole,
+    "fiojobs": tested.fio_jobs,
     "explored": tested.explored,
     "demo": demo.table_and_picture,
 }

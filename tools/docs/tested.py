@@ -36,6 +36,29 @@ def whole() -> str:
     return "\n".join([told(record, length), ends, faults])
 
 
+def fio_jobs() -> str:
+    """What 400 job files gave under fio and here, and why some gave something else."""
+    record = kept(DATA / "fio-jobs.json")
+    same = ("equal", "equal, in the same order", "refused by both")
+    rows = []
+    reasons: dict[str, int] = {}
+    for family, found in record["families"].items():
+        counts = [sum(found.get(one, 0) for one in which) for which in (same[:2], same[1:2], same[2:])]
+        others = {why: count for why, count in found.items() if why not in same}
+        for why, count in others.items():
+            reasons[why] = reasons.get(why, 0) + count
+        rows.append([code(family) if "=" in family else family, *map(str, (*counts, sum(others.values())))])
+    total = sum(sum(found.values()) for found in record["families"].values())
+    return "\n".join(
+        [
+            f"{total} jobs of {len(rows)} families of options, under {record['fio']} and under ufsim, "
+            f"{of_version(record)} (`python -m tools fio_jobs`):\n",
+            table(("jobs with", "equal>", "of them in the same order>", "refused by both>", "different>"), rows),
+            table(("why jobs differ", "jobs>"), ([why, str(count)] for why, count in reasons.items())),
+        ]
+    )
+
+
 def told(record: dict[str, Any], what: str) -> str:
     """How long it was, and where it ran."""
     return (

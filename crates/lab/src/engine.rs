@@ -45,8 +45,8 @@ pub fn simulate(spec: &Spec, progress: &mut OnProgress) -> Result<RunResult, Lab
 /// Runs one simulation, and keeps what is wanted beside its result.
 ///
 /// # Errors
-/// See [`simulate`]; those who take a log or a series may stop the run, too. A timeline that can not be written does not:
-/// see [`Ran::unwritten`].
+/// See [`simulate`]; those who take a log or a series may stop the run, too. A timeline that can not be written does
+/// not: see [`Ran::unwritten`].
 pub fn simulate_observed(spec: &Spec, observe: Observe, progress: &mut OnProgress) -> Result<Ran, LabError> {
     let run = Run::of(spec)?;
     let workload = open(spec, run.beneath()?)?;

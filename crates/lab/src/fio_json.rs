@@ -48,9 +48,8 @@ fn job(id: usize, group: &GroupResult, result: &RunResult) -> Value {
     })
 }
 
-/// Requests by the bins of fio's `json+`: latencies below 128 ns have one each, and each power of two above 64, of equal
-/// width. A bin is named by its middle (fio, HOWTO, "json+"; its reader `fio_jsonplus_clat2csv` takes the values as they
-/// are).
+/// Requests by the bins of fio's `json+`: latencies below 128 ns have one each, and each power of two above 64, of
+/// equal width. A bin is named by its middle (fio's `stat.h`).
 pub fn fine_bins(latencies: &Histogram<u64>) -> Vec<(u64, u64)> {
     let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
     for step in latencies.iter_recorded() {

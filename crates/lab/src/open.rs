@@ -447,8 +447,8 @@ mod tests {
         let told = |age: &str| crate::age_header(&spec(age)).unwrap_err().to_string();
         assert_eq!(
             told("nowhere"),
-            "age = \"nowhere\": must be a fio job file, options such as rw=randwrite size=4g, the file of a trace, or words: \
-                    fresh, used, full, or such as '85% full, 40% overwritten'"
+            "age = \"nowhere\": must be a fio job file, options such as rw=randwrite size=4g, the file of a trace, or \
+             words: fresh, used, full, or such as '85% full, 40% overwritten'"
         );
         assert!(told("nowhere.fio").starts_with("age: nowhere.fio: "));
     }

@@ -180,8 +180,8 @@ fn observing(
 }
 
 /// Runs one scheme, and keeps what is wanted beside its result. `keep`: a log of so many requests. `log`: length of its
-/// parts, and what takes them. `timeline`: path, window and most events. `series`: step, and what takes its rows. `bins`:
-/// fine bins of latencies. Gives the report, the log if one is kept, and why the timeline could not be written.
+/// parts, and what takes them. `timeline`: path, window and most events. `series`: step, and what takes its rows.
+/// `bins`: fine bins of latencies. Gives the report, the log if one is kept, and why the timeline could not be written.
 #[pyfunction]
 #[pyo3(signature = (spec_json, progress=None, *, keep=None, log=None, timeline=None, series=None, bins=false))]
 #[expect(clippy::too_many_arguments, reason = "named ones of Python")]

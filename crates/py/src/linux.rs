@@ -94,8 +94,8 @@ impl LinuxDevice {
     }
 
     /// Boots a guest in a folder, and serves it until it halts or is stopped. Gives what came of it as JSON, and the
-    /// log if one is kept, and why a timeline could not be written; the result is null if its job has not begun. `stops`: turns and a time in ns, and whom to
-    /// ask at each; see `Stops`.
+    /// log if one is kept, and why a timeline could not be written; the result is null if its job has not begun.
+    /// `stops`: turns and a time in ns, and whom to ask at each; see `Stops`.
     #[pyo3(signature = (
         kernel, folder, memory_mib, seed, costs, progress=None, *,
         stops=None, keep=None, log=None, timeline=None, series=None,

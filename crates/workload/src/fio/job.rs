@@ -147,10 +147,11 @@ impl<'a> Layout<'a> {
         // As in fio, a size of some per cent ends with a whole block, and an offset begins with one.
         let block = o.smallest_block();
         let whole = o.filesize.unwrap_or_else(|| self.capacity());
-        let size = o.size.map(|amount| match amount {
-            Amount::Percent(_) => self.share_of(amount, whole) / block * block,
+        let blocks_of = |amount, whole| match amount {
+            Amount::Percent(percent) => share(whole, percent) / block * block,
             Amount::Bytes(bytes) => bytes,
-        });
+        };
+        let size = o.size.map(|amount| blocks_of(amount, whole));
         if size.is_none() && o.filesize.is_none() && o.filename.is_none() {
             return Err(self.error(job, "needs size= (or filename= for a file that has a size)".into()));
         }
@@ -159,7 +160,7 @@ impl<'a> Layout<'a> {
             (Some(bytes), _) | (None, Some(Amount::Bytes(bytes))) => bytes,
             _ => self.capacity(),
         };
-        let step = self.share_of(o.offset_increment, whole).checked_mul(u64::from(number));
+        let step = blocks_of(o.offset_increment, whole).checked_mul(u64::from(number));
         let first = match o.offset {
             Amount::Percent(percent) => share(whole, percent).next_multiple_of(block),
             Amount::Bytes(bytes) => bytes,
@@ -271,7 +272,8 @@ impl<'a> Layout<'a> {
             None => self.run_seed,
         };
         let io_bytes = match (o.io_size, size) {
-            (Some(amount), _) => self.share_of(amount, bytes),
+            (Some(Amount::Percent(percent)), _) => share(bytes, percent),
+            (Some(Amount::Bytes(bytes)), _) => bytes,
             (None, Some(size)) if o.filesize.is_some() => size,
             _ => bytes,
         };
@@ -288,14 +290,6 @@ impl<'a> Layout<'a> {
             stage: order.stage,
             report_group: order.report_group,
         })
-    }
-
-    fn share_of(&self, amount: Amount, whole: u64) -> u64 {
-        match amount {
-            Amount::Bytes(bytes) => bytes,
-            // Of percentages only whole units are taken, so that blocks stay aligned.
-            Amount::Percent(percent) => share(whole, percent) / UNIT_BYTES * UNIT_BYTES,
-        }
     }
 
     fn error(&self, job: &Job, reason: String) -> ConfigError {

@@ -78,6 +78,14 @@ impl Sizes {
     }
 }
 
+/// The length of a request at a place of a region of so many bytes: as wished, or the smallest where that does not fit.
+/// Where even that does not, a request that goes on behind another one ends the region, as in fio.
+#[inline(always)]
+fn fitting(length: u64, offset: u64, bytes: u64, sizes: &Sizes) -> Option<u64> {
+    let left = bytes - offset;
+    if length <= left { Some(length) } else { Some(sizes.smallest).filter(|&smallest| smallest <= left) }
+}
+
 #[derive(Clone, Debug)]
 enum Kind {
     /// Reads, writes and trims advance on their own, as in fio.
@@ -165,11 +173,7 @@ impl Pattern {
             Kind::Skipping { .. } | Kind::Runs { .. } => return self.next_after(direction, length, sizes, rng),
             Kind::Sequential { position } => {
                 let offset = position[direction];
-                let left = self.bytes - offset;
-                let length = if length <= left { length } else { sizes.smallest };
-                if length > left {
-                    return None;
-                }
+                let length = fitting(length, offset, self.bytes, sizes)?;
                 position[direction] = offset + length;
                 return Some((offset, length));
             }
@@ -194,18 +198,18 @@ impl Pattern {
                     None if *skip > 0 => 0,
                     None => bytes.saturating_add_signed(*skip),
                 };
-                let length = if length <= bytes - offset { length } else { sizes.smallest };
-                let offset = offset.min(bytes - length);
+                let length = fitting(length, offset, bytes, sizes)?;
                 position[direction] = offset + length;
                 Some((offset, length))
             }
             Kind::Runs { places, run, left, position } => {
-                if *left == 0 || *position + length > bytes {
+                if *left == 0 || *position >= bytes {
                     let (offset, length) = places.next(direction, length, sizes, rng)?;
                     (*left, *position) = (*run - 1, offset + length);
                     return Some((offset, length));
                 }
                 let offset = *position;
+                let length = fitting(length, offset, bytes, sizes)?;
                 (*left, *position) = (*left - 1, offset + length);
                 Some((offset, length))
             }

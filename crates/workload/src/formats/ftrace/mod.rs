@@ -2,7 +2,8 @@
 //! Events are `block_rq_insert`, `block_rq_issue`, `block_rq_requeue`, `block_rq_complete` and `ufshcd_command`; where
 //! there are none of these, `block_io_start` and `block_io_done`, or else commands of SCSI, `scsi_dispatch_cmd_start`
 //! and `scsi_dispatch_cmd_done`, or else bios, `block_bio_queue` and `block_bio_complete`, or else what a probe has
-//! printed by `bpf_trace_printk`. Other lines are passed over, and those of these events that cannot be read are counted.
+//! printed by `bpf_trace_printk`. Other lines are passed over, and those of these events that cannot be read are
+//! counted.
 //!
 //! All these tools print `who [cpu] flags time: event: fields`, with differences in who and in the name of the event
 //! (see [`head`]).

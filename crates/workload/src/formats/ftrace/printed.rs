@@ -1,6 +1,6 @@
-//! What a probe of a phone's owner has printed by `bpf_trace_printk`: a line with the kernel's number of a device or its
-//! name, the letters of a request, its sector and its length in sectors, in this order, as the probe of
-//! MobileBlockIOTraces prints. Labels (`sector=8`, `sector: 8`) and commas between them are passed over, and so is a
+//! What a probe has printed by `bpf_trace_printk`: a line with the kernel's number of a device (or major,minor), the
+//! letters of a request, its sector and its length in sectors, in this order, which is that of the columns of
+//! MobileBlockIOTraces. Labels (`sector=8`, `sector: 8`) and commas between them are passed over, and so is a
 //! line that has no such four.
 
 use super::super::kernel::{BlockEvent, BlockStage};

@@ -200,7 +200,7 @@ fn addresses(records: &[TraceRecord], device: u32, usual: Addresses) -> Addresse
 fn blocks(records: &[TraceRecord], device: u32) -> Addresses {
     let own = records.iter().filter(|record| record.device == device).map(|record| &record.request);
     let placed = || own.clone().filter(|r| matches!(r.op, WorkOp::Read | WorkOp::Write));
-    let whole = |r: &WorkRequest| (r.sector | r.bytes / UNIT_BYTES).is_multiple_of(BLOCK_SECTORS);
+    let whole = |r: &WorkRequest| (r.sector | (r.bytes / UNIT_BYTES)).is_multiple_of(BLOCK_SECTORS);
     if placed().all(whole) && placed().count() >= ENOUGH { Addresses::Sectors } else { Addresses::Blocks }
 }
 
