@@ -19,8 +19,8 @@ EXPLORE_SECONDS ?= 900
 TRACES ?= ../shared/traces
 
 # Programs that use live devices, and the Debian packages that have them.
-CLIENTS := fio qemu-io nbdkit nbdfuse sqlite3 fusermount3 mkfs.ext4 mkfs.xfs mkfs.btrfs
-CLIENT_PACKAGES := fio qemu-utils nbdkit libnbd-bin sqlite3 fuse3 e2fsprogs xfsprogs btrfs-progs postgresql
+CLIENTS := fio qemu-io nbdkit nbdfuse sqlite3 fusermount3 fuse2fs mkfs.ext4 mkfs.xfs mkfs.btrfs
+CLIENT_PACKAGES := fio qemu-utils nbdkit libnbd-bin sqlite3 fuse3 fuse2fs e2fsprogs xfsprogs btrfs-progs postgresql
 
 # Which of Debian's kernels ufsim linux boots: 6.1, or 6.12, which has no HPB.
 KERNEL ?= 6.1

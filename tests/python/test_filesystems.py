@@ -1,15 +1,18 @@
-"""File systems of the Linux kernel on a live device, and SQLite's own command line on them.
+"""File systems on a live device, the Linux kernel's and one without it, and SQLite's own command line on them.
 
 Only `make test-device` does it; `live_disks` says how.
 """
 
 import hashlib
+import os
 import shutil
+import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from live_disks import SYSTEMS, block_device, check, insert_until_cut, mounted, needs, run
+from live_disks import SYSTEMS, block_device, check, insert_until_cut, mounted, needs, run, until
 from ufsim.live import Server
 
 TREE = Path(__file__).parents[2] / "crates/ftl"
@@ -68,3 +71,30 @@ def test_what_was_committed_survives_power_cuts(tmp_path: Path, system: str) -> 
             assert last == count >= committed, f"{count} rows, the last is {last}; {committed} were committed"
             check(tmp_path, system)
             committed = last
+
+
+def test_ext4_needs_no_kernel_module_and_no_loop_device(tmp_path: Path) -> None:
+    """The commands of docs/howto/live-file-system.md."""
+    if os.environ.get("UFSIM_CLIENTS") != "device" or not Path("/dev/fuse").exists():
+        pytest.skip("make test-device mounts file systems, where there is FUSE")
+    whole, place, files = tmp_path / "whole.sock", tmp_path / "mounted", tmp_path / "files"
+    place.mkdir()
+    files.mkdir()
+    with Server("hp-ufs", tmp_path / "s", speed=None), ExitStack() as stack:
+        filtered = ("--filter=blocksize", "nbd", f"socket={tmp_path / 's'}", "minblock=4096")
+        nbdkit = subprocess.Popen(["nbdkit", "-f", "-U", str(whole), *filtered])
+        stack.callback(nbdkit.wait, 60)
+        stack.callback(nbdkit.terminate)
+        until(whole.exists)
+        fuse = subprocess.Popen(["nbdfuse", str(files / "disk"), f"nbd+unix:///?socket={whole}"])
+        stack.callback(fuse.wait, 60)
+        stack.callback(run, "fusermount3", "-u", files)
+        until((files / "disk").exists)
+        run("mkfs.ext4", "-q", "-b", "4096", "-O", "^has_journal", files / "disk", "1g")
+        run("fuse2fs", files / "disk", place, "-o", "rw,fakeroot")
+        try:
+            told = run("sqlite3", place / "base", "create table t(x); insert into t values (42); select x from t")
+        finally:
+            run("fusermount3", "-u", place)
+        assert told == "42\n"
+        until(lambda: run("e2fsck", "-fn", files / "disk", check=False).count("12/") == 1)
