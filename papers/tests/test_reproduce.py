@@ -6,6 +6,8 @@
 import html
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -212,6 +214,24 @@ def test_a_wish_names_a_paper_or_a_figure() -> None:
     assert [figure.id for figure in select("hp-ufs/f11")] == ["hp-ufs/f11"]
     with pytest.raises(ConfigError, match=r"there is no figure or paper 'hpb/f1'; allowed: .*hp-ufs/f6"):
         select("hpb/f1")
+
+
+def test_figures_add_up_in_a_report_and_are_written_for_print(tmp_path: Path) -> None:
+    def made(*words: str) -> list[str]:
+        program = Path(sys.executable).with_name("ufsim")
+        command = [program, "reproduce", *words, "--quick", "--out", tmp_path, "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        told: list[str] = json.loads(done.stdout)["figures"]
+        return told
+
+    assert made("hpb/f6", "--format", "pdf,csv,tex") == ["hpb/f6"]
+    assert {path.suffix for path in tmp_path.glob("hpb-f6.*")} == {".parquet", ".pdf", ".csv", ".tex"}
+    text = (tmp_path / "hpb-f6.tex").read_text()
+    assert text.startswith("\\begin{tabular}{rlr") and "read\\_mean\\_ns" in text
+    assert made("hpb/f9") == ["hpb/f6", "hpb/f9"], "the report of the directory has both"
+    assert "hpb/f6" in (tmp_path / "report.html").read_text()
+    assert made("hpb/f9", "--seed", "2") == ["hpb/f9"], "other options begin another report"
 
 
 def test_hp_ufs_is_compared_with_the_hpb_that_its_paper_describes() -> None:

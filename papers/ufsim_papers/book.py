@@ -14,9 +14,14 @@ import ufsim
 from ufsim import RunStore, StateCache, outputs
 from ufsim_papers.claims import Outcome, Place, Sample, load_claims, numbered, outcomes
 from ufsim_papers.figure import Drawn, Figure, Missing, Point, Run, Setting
+from ufsim_papers.latex import latex
 from ufsim_papers.measuring import Means, Progress, key, measured
 from ufsim_papers.registry import select
 
+# What drawings and their data are written as, beside Parquet.
+FORMATS = ("png", "pdf", "csv", "tex")
+# Columns of a figure without a table of its own that are printed.
+PRINTED = ("throughput_mib_per_s", "read_mean_ns", "read_p99_ns", "write_mean_ns", "write_p99_ns", "waf_total")
 # The columns of points, by their keys.
 Rows = dict[str, dict[str, Any]]
 
@@ -46,6 +51,7 @@ class Book:
             "quick": self.setting.quick,
             "seed": self.setting.seed,
             "seeds": self.setting.seeds,
+            "figures": [drawn.figure.id for drawn in self.figures],
             "missing": missing,
             "claims": [outcome.to_dict() for outcome in self.outcomes],
             "tables": {
@@ -57,8 +63,10 @@ class Book:
         """The scorecard as JSON."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
-    def write(self, directory: Path) -> Path:
+    def write(self, directory: Path, formats: Sequence[str] = FORMATS[:1]) -> Path:
         """Writes the scorecard, the report, and data and drawing of each figure; returns the report's path.
+
+        Drawings are written as `png` or `pdf`, their data also as `csv`, and as a table of LaTeX (`tex`).
 
         Raises `ufsim.outputs.Unwritten` if some of them cannot be written, after the others.
         """
@@ -74,11 +82,30 @@ class Book:
                 continue
             stem = directory / drawn.figure.id.replace("/", "-")
             steps.append((stem.with_suffix(".parquet"), outputs.parquet(drawn.frame)))
-            steps.append((stem.with_suffix(".png"), outputs.picture(drawn.drawing, dpi=130)))
+            steps += [step for name in formats for step in as_format(drawn, stem, name)]
         failures = outputs.write(steps)
         if failures:
             raise outputs.Unwritten(failures)
         return report
+
+
+def as_format(drawn: Drawn, stem: Path, name: str) -> list[outputs.Step]:
+    """What writes a figure in one of `FORMATS`."""
+    path = stem.with_suffix(f".{name}")
+    if name in ("png", "pdf"):
+        return [(path, outputs.picture(drawn.drawing, dpi=130))] if drawn.drawing is not None else []
+    if name == "csv":
+        return [(path, outputs.text(drawn.frame.to_csv(index=False)))] if drawn.frame is not None else []
+    shown = printed(drawn)
+    return [(path, outputs.text(latex(shown)))] if shown is not None else []
+
+
+def printed(drawn: Drawn) -> pd.DataFrame | None:
+    """What a figure shows as a table for print: its own, or what its points are called with their main numbers."""
+    if drawn.table is not None or drawn.frame is None:
+        return drawn.table
+    known = [name for name in (*drawn.labels, *PRINTED) if name in drawn.frame]
+    return drawn.frame[known].dropna(axis="columns", how="all")
 
 
 @dataclass(frozen=True)
@@ -91,7 +118,7 @@ class Plan:
 
 
 def reproduce(
-    wish: str | None = None,
+    wish: str | Sequence[str] | None = None,
     setting: Setting | None = None,
     *,
     jobs: int | None = None,
@@ -99,7 +126,7 @@ def reproduce(
     store: RunStore | None = None,
     progress: Progress | None = None,
 ) -> Book:
-    """Reproduces all figures, those of a paper ("hpb"), or one ("hpb/f6"), `jobs` runs at a time.
+    """Reproduces all figures, those of papers ("hpb"), or some ("hpb/f6"), `jobs` runs at a time.
 
     The book is the same for every number of jobs, and whether or not some results are in the `store` already. Figures
     that need data which is not there say so and are left out.

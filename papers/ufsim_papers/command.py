@@ -1,5 +1,6 @@
 """The command `ufsim reproduce`."""
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,20 +10,23 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+import ufsim
 from ufsim import RunStore, StateCache, outputs
 from ufsim.commands import CacheOption, CountDisplay, JobsOption, JsonOption, Screen, run_option, say
 
 if TYPE_CHECKING:
     from ufsim_papers.book import Book
     from ufsim_papers.claims import Outcome
+    from ufsim_papers.figure import Setting
 
 VERDICT_STYLES = {"firm": "green", "fragile": "yellow", "miss": "bold red", "not yet": "dim"}
 
 
 def reproduce(
     *,
-    wish: Annotated[
-        str | None, typer.Argument(metavar="[PAPER[/FIGURE]]", help="A paper or a figure, such as hpb or hpb/f6.")
+    wishes: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PAPER[/FIGURE]]...", help="Papers and figures, such as hpb or hp-ufs/f7."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer points: a minute or two instead of many.")] = False,
     scorecard: Annotated[
@@ -43,6 +47,9 @@ def reproduce(
     verify: Annotated[bool, run_option("verify")] = False,
     jobs: JobsOption = None,
     cache: CacheOption = True,
+    formats: Annotated[
+        str, typer.Option("--format", metavar="NAME,...", help="What figures are written as: png, pdf, csv, tex.")
+    ] = "png",
     as_json: JsonOption = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for report, data and drawings.")] = Path(
         "out/reproduce"
@@ -50,20 +57,27 @@ def reproduce(
 ) -> None:
     """Measure the papers' figures again, and check what the papers claim.
 
-    Results of runs are kept in the directory, so that what was interrupted goes on where it stopped.
+    Results of runs are kept in the directory, so that what was interrupted goes on where it stopped. The report has
+    the figures of earlier commands in it, too, if they were made with the same options by this version.
     """
+    from ufsim_papers.book import FORMATS
     from ufsim_papers.book import reproduce as make_book
     from ufsim_papers.claims import LEAST_SEEDS
     from ufsim_papers.figure import Setting
 
     outputs.ready(out)
+    written_as = [name.strip() for name in formats.split(",")]
+    if unknown := [name for name in written_as if name not in FORMATS]:
+        raise ufsim.ConfigError(f"--format is '{unknown[0]}'; allowed: {', '.join(FORMATS)}, with commas between")
     seeds = (LEAST_SEEDS if scorecard else 1) if seeds is None else seeds
     setting = Setting(quick=quick, traces=traces, seed=seed, seeds=seeds, verify=verify)
     states, store = (StateCache(), RunStore(out / "runs")) if cache else (None, None)
     with CountDisplay("runs") as progress:
-        book = make_book(wish, setting, jobs=jobs, cache=states, store=store, progress=progress)
+        earlier = figures_of(out, setting) if wishes and cache else []
+        wanted = [*(wishes or []), *earlier]
+        book = make_book(wanted, setting, jobs=jobs, cache=states, store=store, progress=progress)
     try:
-        written = f"report: {book.write(out)}"
+        written = f"report: {book.write(out, written_as)}"
     except outputs.Unwritten as error:
         raise outputs.Unwritten(error.failures, printed=True) from error
     finally:
@@ -73,6 +87,20 @@ def reproduce(
             print_book(Screen(), book, scorecard=scorecard)
     if not as_json:
         say(written)
+
+
+def figures_of(directory: Path, setting: "Setting") -> list[str]:
+    """The figures of the report in a directory, if this version has made it with the same options."""
+    from ufsim_papers.registry import FIGURES
+
+    try:
+        told = json.loads((directory / "scorecard.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    alike = {"ufsim": ufsim.__version__, "quick": setting.quick, "seed": setting.seed, "seeds": setting.seeds}
+    known = {figure.id for figure in FIGURES}
+    same = isinstance(told, dict) and all(told.get(name) == value for name, value in alike.items())
+    return [name for name in told.get("figures", []) if name in known] if same else []
 
 
 def print_book(console: Screen, book: "Book", *, scorecard: bool) -> None:

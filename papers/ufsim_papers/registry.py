@@ -1,5 +1,7 @@
 """The figures that can be reproduced, in the order of the book. A figure is one line here."""
 
+from collections.abc import Sequence
+
 import ufsim
 from ufsim_papers import hpb
 from ufsim_papers.figure import Figure
@@ -39,11 +41,12 @@ FIGURES: tuple[Figure, ...] = (
 )
 
 
-def select(wish: str | None) -> list[Figure]:
-    """All figures, those of a paper, or one (`paper/figure`). Raises `ConfigError` for anything else."""
-    chosen = [figure for figure in FIGURES if wish is None or wish in (figure.id, figure.paper)]
-    if not chosen:
-        papers = dict.fromkeys(figure.paper for figure in FIGURES)
-        known = [*papers, *(figure.id for figure in FIGURES)]
-        raise ufsim.ConfigError(f"there is no figure or paper '{wish}'; allowed: {', '.join(known)}")
-    return chosen
+def select(wish: str | Sequence[str] | None) -> list[Figure]:
+    """The figures of papers ("hpb") and single ones ("hpb/f6"); without a wish all. Raises `ConfigError`."""
+    wishes = [wish] if isinstance(wish, str) else wish or []
+    papers = dict.fromkeys(figure.paper for figure in FIGURES)
+    known = [*papers, *(figure.id for figure in FIGURES)]
+    for name in wishes:
+        if name not in known:
+            raise ufsim.ConfigError(f"there is no figure or paper '{name}'; allowed: {', '.join(known)}")
+    return [figure for figure in FIGURES if not wishes or figure.id in wishes or figure.paper in wishes]
