@@ -22,6 +22,7 @@ from ufsim.sweeps import statistics
 from ufsim.sweeps.execute import Turns
 from ufsim.sweeps.latin import Range, drawn
 from ufsim.sweeps.points import labels_of, points_of
+from ufsim.sweeps.show import listed
 
 JOB = "rw=randrw bs=4k iodepth=4 size={range_mib}m io_size=1m"
 AGE = "rw=randwrite bs=4k size=32m io_size=64m iodepth=16"
@@ -327,3 +328,17 @@ def test_the_grid_among_the_jobs_has_200_points() -> None:
     points = points_of(grids.read_grid(ROOT / "jobs/sweep-host-memory.toml"))
     assert len({point.name for point in points}) == 200
     assert list(points[0].labels) == ["scheme", "host_memory_mib", "range_mib", "seed"]
+
+
+def test_what_an_axis_changes_nothing_of_is_listed_once() -> None:
+    frame = pd.DataFrame(
+        {
+            "scheme": ["ufs", "ufs", "hp-ufs", "hp-ufs"],
+            "host_memory_mib": [1, 2, 1, 2],
+            "iops": [5.0, 5.0, 6.0, 7.0],
+            "waf": [float("nan")] * 4,
+        }
+    )
+    rows = listed(frame, ["scheme", "host_memory_mib"], ["iops", "waf"])
+    assert [named for named, _ in rows] == [["ufs", "any"], ["hp-ufs", "1"], ["hp-ufs", "2"]]
+    assert listed(frame[:2], ["scheme"], ["iops"])[0][0] == ["ufs"], "one value of an axis is told"

@@ -17,9 +17,14 @@ from ufsim.sweeps.statistics import SEED
 if TYPE_CHECKING:
     import pandas as pd
 
+    # Values of the axes as text, and the row of the frame.
+    Row = tuple[list[str], pd.Series[Any]]
+
 # Beside the column that is asked for.
 BESIDE = ("throughput_mib_per_s", "read_p99_ns", "write_p99_ns", "waf_total", "host_dram_bytes")
 MIB = 1 << 20
+# In place of the values of an axis on which nothing depends.
+ANY = "any"
 
 
 def print_sweep(console: Screen, sweep: Sweep, y: str | None) -> None:
@@ -44,9 +49,32 @@ def means_table(sweep: Sweep, columns: Sequence[str]) -> Table:
         table.add_column(axis)
     for name in columns:
         table.add_column("\n".join(broken(heading(name))), justify="right", vertical="bottom")
-    for _, row in frame.iterrows():
-        table.add_row(*[str(row[axis]) for axis in axes], *[cell(row, name) for name in columns])
+    for named, row in listed(frame, axes, sweep.columns):
+        table.add_row(*named, *[cell(row, name) for name in columns])
     return table
+
+
+def listed(
+    frame: "pd.DataFrame", axes: Sequence[str], columns: Sequence[str]
+) -> "list[tuple[list[str], pd.Series[Any]]]":
+    """Rows with their values of the axes, as text. Those that an axis changes nothing of are one: it is `any` there.
+
+    So host memory stands once for a scheme that uses none, however many sizes of it the grid has.
+    """
+    rows = [([str(row[axis]) for axis in axes], row) for _, row in frame.iterrows()]
+    every = {axis: frame[axis].astype(str).nunique() for axis in axes}
+    for place, axis in enumerate(axes):
+        alike: dict[tuple[str, ...], list[int]] = {}
+        for nth, (named, _) in enumerate(rows):
+            alike.setdefault((*named[:place], *named[place + 1 :]), []).append(nth)
+        gone: set[int] = set()
+        for own in alike.values():
+            first = rows[own[0]][1][list(columns)]
+            if 1 < len(own) == every[axis] and all(first.equals(rows[one][1][list(columns)]) for one in own):
+                rows[own[0]][0][place] = ANY
+                gone.update(own[1:])
+        rows = [row for nth, row in enumerate(rows) if nth not in gone]
+    return rows
 
 
 def heading(column: str) -> str:
