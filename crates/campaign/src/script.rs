@@ -117,6 +117,9 @@ impl Script {
         if index % 7 == 5 && kind != Kind::Large {
             word_lines(&mut set);
         }
+        if index % 5 == 2 {
+            set.extend([("nand.program_suspends", "2".into()), ("nand.erase_suspends", "3".into())]);
+        }
         if preset.parts.mapping == MappingKind::of::<schemes::SegmentLog>() && preset.parts.brings.is_empty() {
             map_flushes(&mut set, index / 6);
         }

@@ -5,7 +5,7 @@ use ftl::{
     WritePathConfig,
 };
 use host::{BoosterKind, HostConfig, RequestOp};
-use nand::{CellTiming, Faults, FreeWork, Geometry, Timing};
+use nand::{CellTiming, Faults, FreeWork, Geometry, Suspend, Timing};
 use ufs::{Protocol, Victims};
 use units::{Lpa, Nanos};
 
@@ -234,6 +234,7 @@ fn device_config(row_units: u32, sabotage: Option<Sabotage>) -> DeviceConfig {
             slc: cell,
             tlc: cell,
             by_page: None,
+            suspend: Suspend::NEVER,
             channel_bytes_per_us: 0,
             page_register: false,
             free: FreeWork::Nothing,

@@ -22,12 +22,12 @@
 //!
 //! If transfers take no time, an operation has only its cell phase. When a die becomes free, it takes the waiting
 //! operation with the most urgent [`Priority`]; within a priority, the order of submission decides. A channel serves
-//! its dies in the order in which they ask.
+//! its dies in the order in which they ask. Urgent reads may interrupt a program or erase ([`Suspend`]).
 //!
 //! # Contract
 //! - The array has no clock. A call at time `now` adds the ends of the phases that it begins to `wakes`, and the caller
-//!   has to call [`Nand::wake`] with each of them at its time. A die or channel has at most one outstanding end, so
-//!   there are never more than dies + channels. Ends at the same time are handled in the order in which they were
+//!   has to call [`Nand::wake`] with each of them at its time. A die or channel has one outstanding end, and a die
+//!   one more for each interruption of the operation that it runs. Ends at the same time are handled in the order in which they were
 //!   added. When a transfer ends, the channel begins the transfer of the next die before the old die continues.
 //! - The rules of flash are checked when an operation is submitted. A page is programmed once per erase, after the page
 //!   before it, and not while the erase of its block is queued or running. Programs of a block, and its erase after
@@ -62,6 +62,7 @@
 //!     slc: CellTiming { read: us(25), program: us(150), erase: us(5_000) },
 //!     tlc: CellTiming { read: us(60), program: us(550), erase: us(5_000) },
 //!     by_page: None,
+//!     suspend: Suspend::NEVER,
 //!     channel_bytes_per_us: 1024,
 //!     page_register: true,
 //!     free: FreeWork::Nothing,
@@ -109,6 +110,7 @@ mod nand;
 mod op;
 mod state;
 mod stored;
+mod suspend;
 mod timeline;
 mod timing;
 mod usage;
@@ -123,6 +125,7 @@ pub use free::{FreeWork, WhatIfParams};
 pub use geometry::{CellType, Geometry, GeometryParams, Layout, Place, SuperblockParams};
 pub use nand::{Blind, Nand};
 pub use op::{Cause, Kind, NandEvent, Op, Priority, Sensed, Spare, Work};
+pub use suspend::{Suspend, SuspendParams};
 pub use timing::{ByPage, CellTiming, PageTimes, Timing, TimingParams};
 pub use usage::{Resource, Usage};
 pub use waits::Wait;
@@ -132,5 +135,6 @@ params::params! {
     pub NandParams {
         with geometry: GeometryParams;
         with timing: TimingParams;
+        with suspend: SuspendParams;
     }
 }

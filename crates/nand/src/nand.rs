@@ -59,7 +59,7 @@ impl Nand {
             timing,
             is_plain: timing.is_plain(&geometry),
             transfers: (0..=geometry.row_units()).map(|units| timing.transfer(units)).collect(),
-            timeline: Timeline::new(geometry.dies(), geometry.channels),
+            timeline: Timeline::new(geometry.dies(), geometry.channels, timing.suspend),
             state: State::new(layout),
             counters: Counters::default(),
             faults: None,
@@ -157,7 +157,8 @@ impl Nand {
         if failed {
             self.fail(work);
         }
-        self.counters.count(&finished.op, now - finished.started, finished.register_hit);
+        let busy = now - (finished.started + finished.paused);
+        self.counters.count(&finished.op, busy, finished.register_hit);
         if self.usage.is_some() {
             self.note_operation(finished.op, finished.started, now);
         }

@@ -3,7 +3,8 @@
 use units::{Ppa, Superblock};
 
 /// Priority class of an operation in the queues of its die; the first is the most urgent. A waiting operation of a more
-/// urgent class always goes first. A running operation is never interrupted.
+/// urgent class always goes first. A running operation is not interrupted,
+/// unless [`Suspend`](crate::Suspend) says so.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Priority {
     /// A host waits for the data.

@@ -6,6 +6,7 @@ use std::hash::{Hash, Hasher};
 use units::{Nanos, Ppa, SimTime};
 
 use crate::op::{Kind, NandEvent, Op, Priority};
+use crate::suspend::{Suspend, Suspended};
 use crate::waits::{Wait, Waits};
 
 /// An operation with everything that decides its timing.
@@ -26,13 +27,15 @@ pub(crate) struct Task {
 pub(crate) struct Finished {
     pub op: Op,
     pub started: SimTime,
+    /// How long it stood still in between, interrupted by others.
+    pub paused: Nanos,
     pub register_hit: bool,
 }
 
 /// Operations that a power cut has ended.
 #[derive(Debug, Default)]
 pub(crate) struct Lost {
-    /// Operations in their cell phase, by die.
+    /// Operations in their cell phase, interrupted ones included, by die.
     pub in_cells: Vec<Op>,
     /// Operations that were queued, or that transferred data or waited for the channel. By die, and then in the order
     /// in which they would have run.
@@ -47,16 +50,23 @@ enum Phase {
     Cell(SimTime),
     /// The operation waits for the channel or transfers data.
     Channel,
+    /// The cells are being stopped until this time.
+    Stopping(SimTime),
 }
 
 /// Number of an operation in the slab.
-type Slot = u32;
+pub(crate) type Slot = u32;
 
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     task: Task,
     /// Set when it starts.
     started: SimTime,
+    /// Since when it has its die: from its start, or from when it went on.
+    since: SimTime,
+    /// How long it has been interrupted, and how often.
+    paused: Nanos,
+    suspensions: u8,
     /// Set when it starts.
     register_hit: bool,
 }
@@ -71,6 +81,10 @@ struct Die {
     channel: u16,
     /// First unit of the row in the page register.
     sensed: Option<Ppa>,
+    /// An operation that waits until reads have gone first.
+    suspended: Option<Suspended>,
+    /// Ends of cell phases that have been announced and will not come: they were interrupted.
+    stale: u32,
     queues: [VecDeque<Slot>; Priority::COUNT],
 }
 
@@ -90,6 +104,7 @@ pub(crate) struct Timeline {
     /// Submitted operations that have not finished, and free slots.
     slab: Vec<InFlight>,
     free: Vec<Slot>,
+    suspend: Suspend,
     /// For reports; `None` until somebody wants them.
     waits: Option<Box<Waits>>,
 }
@@ -98,7 +113,7 @@ pub(crate) struct Timeline {
 const QUEUE_CAPACITY: usize = 64;
 
 impl Timeline {
-    pub fn new(dies: u32, channels: u32) -> Timeline {
+    pub fn new(dies: u32, channels: u32, suspend: Suspend) -> Timeline {
         assert!(dies <= u32::from(u16::MAX), "{dies} dies do not fit the numbers of events");
         let die = |die: u32| Die {
             phase: Phase::Idle,
@@ -106,6 +121,8 @@ impl Timeline {
             waiting: 0,
             channel: (die % channels) as u16,
             sensed: None,
+            suspended: None,
+            stale: 0,
             queues: std::array::from_fn(|_| VecDeque::with_capacity(QUEUE_CAPACITY)),
         };
         let waiting = || VecDeque::with_capacity((dies / channels) as usize);
@@ -114,6 +131,7 @@ impl Timeline {
             channels: (0..channels).map(|_| Channel { transfer: None, waiting: waiting() }).collect(),
             slab: Vec::with_capacity(QUEUE_CAPACITY),
             free: Vec::with_capacity(QUEUE_CAPACITY),
+            suspend,
             waits: None,
         }
     }
@@ -146,7 +164,8 @@ impl Timeline {
     /// Queues an operation, or starts it if its die is free. Always inlined, so that the task is made where it stays.
     #[inline(always)]
     pub fn submit<E: From<NandEvent>>(&mut self, now: SimTime, die: u32, task: Task, wakes: &mut Vec<(SimTime, E)>) {
-        let entry = InFlight { task, started: now, register_hit: false };
+        let entry =
+            InFlight { task, started: now, since: now, paused: Nanos::ZERO, suspensions: 0, register_hit: false };
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slab[slot as usize] = entry;
@@ -167,6 +186,9 @@ impl Timeline {
             if self.waits.is_some() {
                 self.note_queued(now, die, slot);
             }
+            if self.suspend.is_on() && goes_first(&task) {
+                self.stop_cells(now, die as u16, wakes);
+            }
         }
     }
 
@@ -182,6 +204,14 @@ impl Timeline {
             NandEvent::Die(die) => {
                 match self.dies[die as usize].phase {
                     Phase::Cell(end) if end == now => {}
+                    Phase::Stopping(end) if end == now => {
+                        self.have_stopped(now, die, wakes);
+                        return None;
+                    }
+                    _ if self.dies[die as usize].stale > 0 => {
+                        self.dies[die as usize].stale -= 1;
+                        return None;
+                    }
                     other => panic!("wake of die {die} at {now} without the end of a cell phase: {other:?}"),
                 }
                 let task = &self.running(die).task;
@@ -214,7 +244,8 @@ impl Timeline {
     pub fn under_way(&self) -> impl Iterator<Item = &Op> {
         let running = self.dies.iter().filter(|die| !matches!(die.phase, Phase::Idle)).map(|die| &die.running);
         let queued = self.dies.iter().flat_map(|die| die.queues.iter().flatten());
-        running.chain(queued).map(|&slot| &self.slab[slot as usize].task.op)
+        let suspended = self.dies.iter().filter_map(Die::interrupted);
+        running.chain(queued).chain(suspended).map(|&slot| &self.slab[slot as usize].task.op)
     }
 
     /// The transfer on a channel: its operation, its beginning and its end.
@@ -227,8 +258,11 @@ impl Timeline {
     /// The operations that have started and not finished: die, operation, and when it started.
     pub fn started(&self) -> impl Iterator<Item = (u16, &Op, SimTime)> {
         let working = (0u16..).zip(&self.dies).filter(|(_, die)| !matches!(die.phase, Phase::Idle));
-        working.map(|(number, die)| {
-            let InFlight { task, started, .. } = &self.slab[die.running as usize];
+        let slots = working.flat_map(|(number, die)| {
+            die.interrupted().into_iter().chain([&die.running]).map(move |&slot| (number, slot))
+        });
+        slots.map(|(number, slot)| {
+            let InFlight { task, started, .. } = &self.slab[slot as usize];
             (number, &task.op, *started)
         })
     }
@@ -238,9 +272,10 @@ impl Timeline {
         let mut lost = Lost::default();
         for (number, die) in self.dies.iter_mut().enumerate() {
             let running = || self.slab[die.running as usize].task.op;
+            lost.in_cells.extend(die.interrupted().map(|&slot| self.slab[slot as usize].task.op));
             match die.phase {
                 Phase::Idle => {}
-                Phase::Cell(end) => {
+                Phase::Cell(end) | Phase::Stopping(end) => {
                     assert!(end >= now, "power cut at {now}, but die {number} was not woken at {end}");
                     lost.in_cells.push(running());
                 }
@@ -249,6 +284,7 @@ impl Timeline {
             let queued = die.queues.iter_mut().flat_map(|queue| queue.drain(..));
             lost.not_begun.extend(queued.map(|slot| self.slab[slot as usize].task.op));
             (die.phase, die.waiting, die.sensed) = (Phase::Idle, 0, None);
+            (die.suspended, die.stale) = (None, 0);
         }
         for (number, channel) in self.channels.iter_mut().enumerate() {
             if let Some((_, end)) = channel.transfer.take() {
@@ -267,7 +303,7 @@ impl Timeline {
         let entry = &mut self.slab[slot as usize];
         let sense = entry.task.sense;
         entry.register_hit = sense.is_some() && sense == state.sensed;
-        entry.started = now;
+        (entry.started, entry.since) = (now, now);
         state.sensed = sense;
         state.running = slot;
         let channel_first = match entry.task.op.work.kind() {
@@ -314,13 +350,15 @@ impl Timeline {
     fn finish<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) -> Finished {
         let state = &mut self.dies[die as usize];
         let slot = state.running;
-        let InFlight { task, started, register_hit } = &self.slab[slot as usize];
-        let finished = Finished { op: task.op, started: *started, register_hit: *register_hit };
+        let InFlight { task, started, since, paused, register_hit, .. } = &self.slab[slot as usize];
+        let finished = Finished { op: task.op, started: *started, paused: *paused, register_hit: *register_hit };
         if let Some(waits) = &mut self.waits {
-            waits.ended(die, slot, (state.waiting != 0).then(|| (task.op.cause, now.since(*started))));
+            waits.ended(die, slot, (state.waiting != 0).then(|| (task.op.cause, now.since(*since))));
         }
         self.free.push(slot);
-        if state.waiting == 0 {
+        if state.suspended.is_some() {
+            self.go_on(now, die, wakes);
+        } else if state.waiting == 0 {
             state.phase = Phase::Idle;
         } else {
             let queue = state.waiting.trailing_zeros() as usize;
@@ -339,15 +377,92 @@ impl Timeline {
     #[inline(never)]
     fn note_queued(&mut self, now: SimTime, die: u32, slot: Slot) {
         let running = self.running(die as u16);
-        let running = (running.task.op.cause, now.since(running.started));
+        let running = (running.task.op.cause, now.since(running.since));
         if let Some(waits) = &mut self.waits {
             waits.queued(now, die, slot, running);
         }
     }
 
+    /// Stops the cells of a die for a read that has been queued, if they program or erase, may be interrupted once more,
+    /// and would not be done before they have stopped.
+    #[inline(never)]
+    fn stop_cells<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
+        let state = &mut self.dies[die as usize];
+        let (Phase::Cell(end), None) = (state.phase, &state.suspended) else { return };
+        let running = &mut self.slab[state.running as usize];
+        let stopped = now + self.suspend.stop;
+        if running.suspensions >= self.suspend.most(running.task.op.work.kind()) || stopped >= end {
+            return;
+        }
+        running.suspensions += 1;
+        // What the cells do until they stand still is lost.
+        let left = end.since(now);
+        state.suspended = Some(Suspended { slot: state.running, left, since: stopped, waited: false });
+        state.stale += 1;
+        state.phase = Phase::Stopping(stopped);
+        wakes.push((stopped, NandEvent::Die(die).into()));
+    }
+
+    /// The cells of a die stand still: reads go first.
+    #[inline(never)]
+    fn have_stopped<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
+        let state = &mut self.dies[die as usize];
+        let InFlight { task, since, .. } = self.slab[state.running as usize];
+        if let (Some(waits), Some(suspended)) = (&mut self.waits, &mut state.suspended) {
+            suspended.waited = waits.paused(die, task.op.cause, now.since(since));
+        }
+        self.go_on(now, die, wakes);
+    }
+
+    /// The next read that goes first on a die whose operation is interrupted, or else the operation itself.
+    fn go_on<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
+        let state = &mut self.dies[die as usize];
+        let slab = &self.slab;
+        let first = |queue: &VecDeque<Slot>| queue.iter().position(|&slot| goes_first(&slab[slot as usize].task));
+        let found = FIRST.into_iter().find_map(|class| Some((class.index(), first(&state.queues[class.index()])?)));
+        if let Some((queue, place)) = found {
+            let next = state.queues[queue].remove(place).expect("it was just found there");
+            if state.queues[queue].is_empty() {
+                state.waiting &= !(1 << queue);
+            }
+            if let Some(waits) = &mut self.waits {
+                waits.started(die, next);
+            }
+            self.start(now, die, next, wakes);
+            return;
+        }
+        let Suspended { slot, left, since, waited } = state.suspended.take().expect("an operation is interrupted");
+        let end = now + self.suspend.resume + left;
+        (state.running, state.sensed, state.phase) = (slot, None, Phase::Cell(end));
+        let entry = &mut self.slab[slot as usize];
+        entry.paused += now.since(since);
+        entry.since = now;
+        if let Some(waits) = &mut self.waits {
+            waits.goes_on(die, waited);
+        }
+        wakes.push((end, NandEvent::Die(die).into()));
+    }
+
     #[inline]
     fn running(&self, die: u16) -> &InFlight {
         &self.slab[self.dies[die as usize].running as usize]
+    }
+}
+
+/// Classes of reads that interrupt programs and erases.
+const FIRST: [Priority; 2] = [Priority::HostRead, Priority::MapRead];
+
+/// True for a read that interrupts a program or erase of its die.
+#[inline]
+fn goes_first(task: &Task) -> bool {
+    task.op.work.kind() == Kind::Read && FIRST.contains(&task.op.priority)
+}
+
+impl Die {
+    /// The operation that waits while another one runs.
+    fn interrupted(&self) -> Option<&Slot> {
+        // Until the cells stand still it is the one that runs.
+        self.suspended.as_ref().map(|suspended| &suspended.slot).filter(|&&slot| slot != self.running)
     }
 }
 
@@ -361,6 +476,10 @@ impl Hash for Timeline {
                 Phase::Idle => state.write_u8(0),
                 Phase::Cell(end) => (1u8, end, op(&die.running)).hash(state),
                 Phase::Channel => (2u8, op(&die.running)).hash(state),
+                Phase::Stopping(end) => (3u8, end, op(&die.running)).hash(state),
+            }
+            if let Some(suspended) = &die.suspended {
+                (suspended.left, suspended.since, op(&suspended.slot), die.stale).hash(state);
             }
             die.sensed.hash(state);
             for queue in &die.queues {

@@ -8,6 +8,7 @@ use units::{Nanos, UNIT_BYTES, bytes_per_us};
 use crate::free::FreeWork;
 use crate::geometry::{CellType, Geometry};
 use crate::op::Kind;
+use crate::suspend::{Suspend, SuspendParams};
 
 params::params! {
     /// Cell times and the rate of channels: `[nand]`.
@@ -100,13 +101,15 @@ pub struct Timing {
     /// True if reads can use the page register: a read of the row that its die sensed last skips tR, if no other
     /// operation has run on that die since.
     pub page_register: bool,
+    /// How programs and erases are interrupted by reads.
+    pub suspend: Suspend,
     /// Work that takes no time.
     pub free: FreeWork,
 }
 
 impl TimingParams {
     /// The times that they stand for, if work in `free` takes none.
-    pub fn timing(&self, free: FreeWork) -> Timing {
+    pub fn timing(&self, suspend: &SuspendParams, free: FreeWork) -> Timing {
         let micros = |us: u32| Nanos::from_micros(us.into());
         let by_page = ByPage { reads: PageTimes::of(self.tlc_read_us), programs: PageTimes::of(self.tlc_program_us) };
         Timing {
@@ -123,6 +126,7 @@ impl TimingParams {
             by_page: (!by_page.is_flat()).then_some(by_page),
             channel_bytes_per_us: bytes_per_us(self.transfer_mib_per_s),
             page_register: self.page_register,
+            suspend: suspend.suspend(),
             free,
         }
     }
@@ -192,6 +196,7 @@ mod tests {
             by_page: None,
             channel_bytes_per_us: 1200,
             page_register: false,
+            suspend: Suspend::NEVER,
             free: FreeWork::Nothing,
         };
         // 4096 B / 1200 B/us = 3.41333.. us, and eight of them are 27.30666.. us.

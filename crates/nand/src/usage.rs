@@ -98,11 +98,20 @@ mod tests {
             data_superblocks: 4,
             meta_superblocks: 1,
         };
+        let suspend = crate::Suspend::NEVER;
         let cell = CellTiming { read: READ, program: Nanos(550_000), erase: Nanos(5_000_000) };
         let free = FreeWork::Nothing;
         Nand::new(
             geometry,
-            Timing { slc: cell, tlc: cell, by_page: None, channel_bytes_per_us: 1024, page_register: false, free },
+            Timing {
+                slc: cell,
+                tlc: cell,
+                by_page: None,
+                channel_bytes_per_us: 1024,
+                page_register: false,
+                suspend,
+                free,
+            },
         )
     }
 

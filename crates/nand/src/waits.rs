@@ -86,6 +86,17 @@ impl Waits {
         self.last = std::mem::take(&mut self.waited[die]).then_some(slot as usize);
     }
 
+    /// An operation of this cause is interrupted after it has had its die so long. True if it had waited for it.
+    pub fn paused(&mut self, die: u16, cause: Cause, took: Nanos) -> bool {
+        self.worked[usize::from(die)][cause.index()] += took;
+        std::mem::take(&mut self.waited[usize::from(die)])
+    }
+
+    /// An operation that was interrupted goes on; `waited` is what [`Waits::paused`] has said of it.
+    pub fn goes_on(&mut self, die: u16, waited: bool) {
+        self.waited[usize::from(die)] = waited;
+    }
+
     /// The wait of the operation that has ended last; `None` if it found its die idle. Has to be asked for before
     /// another one is submitted.
     #[inline]

@@ -4,7 +4,7 @@ mod common;
 
 use common::{CELLS, HP_UFS, SMALL, Sim, erase, erase_superblock, program, read, refusal, run, spares};
 use proptest::prelude::*;
-use ufsim_nand::{Geometry, Priority, Sensed, Timing};
+use ufsim_nand::{CutProgram, Geometry, Priority, Sensed, Suspend, Timing};
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
 use Priority::{Background, HostRead, HostWrite};
@@ -282,5 +282,23 @@ proptest! {
                 erase_superblock(&mut sim, superblock);
             }
         }
+    }
+}
+
+#[test]
+fn an_interrupted_program_is_torn_as_one_that_runs() {
+    let suspend = Suspend { programs: 1, stop: Nanos::from_micros(20), ..Suspend::NEVER };
+    // While its cells are being stopped, while a read runs, and when it goes on.
+    for at in [10_000, 50_000, 90_000] {
+        let mut sim = Sim::new(SMALL, Timing { suspend, ..CELLS });
+        sim.program(program(0, HostWrite, 0, 4), &spares(0, 4), 1);
+        sim.submit(read(1, HostRead, 8, 1));
+        while sim.pending.peek().is_some_and(|next| next.0.0 <= SimTime(at)) {
+            sim.step();
+        }
+        sim.now = SimTime(at);
+        let cut = sim.power_cut(&mut dice(&[0, 0, 0, 0]));
+        assert_eq!(cut.iter().map(CutProgram::token).collect::<Vec<_>>(), [0], "at {at} ns");
+        assert!(!sim.nand.is_erased(Superblock(0)) && sim.nand.inflight() == 0);
     }
 }

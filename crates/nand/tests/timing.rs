@@ -4,7 +4,9 @@ mod common;
 
 use common::{CELLS, HP_UFS, Sim, erase, program, read, spares};
 use params::{Counts, Value};
-use ufsim_nand::{ByPage, Cause, CellType, FreeWork, Geometry, Kind, NandEvent, Op, PageTimes, Priority, Timing};
+use ufsim_nand::{
+    ByPage, Cause, CellType, FreeWork, Geometry, Kind, NandEvent, Op, PageTimes, Priority, Suspend, Timing,
+};
 use units::{Nanos, SimTime, Superblock};
 
 use Priority::{Background, Gc, HostRead, HostWrite, MapRead};
@@ -280,4 +282,79 @@ fn a_superblock_keeps_its_mode_until_it_is_erased() {
     let mut sim = Sim::new(HP_UFS, CELLS);
     sim.program(program(0, HostWrite, 0, 8), &spares(0, 8), 1);
     sim.nand.set_slc(Superblock(0), true);
+}
+
+/// Cells stop after 20 us and go on after 10.
+const SUSPEND: Suspend =
+    Suspend { programs: 2, erases: 3, stop: Nanos::from_micros(20), resume: Nanos::from_micros(10) };
+
+/// Handles all events up to this microsecond.
+fn until(sim: &mut Sim, at: u64) {
+    while sim.pending.peek().is_some_and(|next| next.0.0 <= SimTime(us(at))) {
+        sim.step();
+    }
+    sim.now = SimTime(us(at));
+}
+
+#[test]
+fn a_read_interrupts_a_program_which_goes_on_where_it_was() {
+    let mut sim = Sim::new(HP_UFS, Timing { suspend: SUSPEND, ..CELLS });
+    sim.program(program(0, HostWrite, 0, 8), &spares(0, 8), 1);
+    sim.now = SimTime(us(100));
+    sim.submit(read(1, HostRead, 0, 1));
+    sim.drain();
+    // Stopped at 120 us, read until 180, goes on at 190 with the 450 us that were left at 100.
+    assert_eq!(sim.history(), [(us(180), 1), (us(640), 0)]);
+    let counters = sim.nand.counters();
+    assert_eq!(counters.busy_ns(Cause::HostRead), us(60));
+    assert_eq!(
+        counters.busy_ns(Cause::HostWrite),
+        us(550 + 20 + 10),
+        "what stopping and going on take is the program's"
+    );
+}
+
+#[test]
+fn all_urgent_reads_go_first_and_others_wait() {
+    let mut sim = Sim::new(HP_UFS, Timing { suspend: SUSPEND, ..CELLS });
+    sim.submit(erase(0, Background, 0, 0));
+    for (at, token, priority) in [(1_000, 1, HostRead), (1_005, 2, Gc), (1_010, 3, MapRead), (1_050, 4, HostRead)] {
+        until(&mut sim, at);
+        sim.submit(read(token, priority, 4 * 4096, 1));
+    }
+    sim.drain();
+    // Of metadata cells: 25 us each. The erase has 4000 us left at 1000 us, and goes on at 1095 + 10.
+    assert_eq!(sim.history(), [(us(1_045), 1), (us(1_070), 3), (us(1_095), 4), (us(5_105), 0), (us(5_130), 2)]);
+}
+
+#[test]
+fn an_operation_is_interrupted_only_so_often_and_not_at_its_end() {
+    let mut sim = Sim::new(HP_UFS, Timing { suspend: SUSPEND, ..CELLS });
+    sim.program(program(0, HostWrite, 0, 8), &spares(0, 8), 1);
+    for (token, at) in [(1, 100), (2, 250), (3, 400)] {
+        until(&mut sim, at);
+        sim.submit(read(token, HostRead, 0, 1));
+    }
+    sim.drain();
+    // Twice 90 us later, and the third read waits for the end at 550 + 2 * 90.
+    assert_eq!(sim.history(), [(us(180), 1), (us(330), 2), (us(730), 0), (us(790), 3)]);
+    let mut late = Sim::new(HP_UFS, Timing { suspend: SUSPEND, ..CELLS });
+    late.program(program(0, HostWrite, 0, 8), &spares(0, 8), 1);
+    late.now = SimTime(us(530));
+    late.submit(read(1, HostRead, 0, 1));
+    late.drain();
+    assert_eq!(late.history(), [(us(550), 0), (us(610), 1)], "its cells would not have stopped before");
+}
+
+#[test]
+fn reads_and_transfers_are_not_interrupted() {
+    let mut sim = Sim::new(SHARED, Timing { suspend: SUSPEND, ..SLOW });
+    sim.submit(read(0, Gc, 0, 8)); // sense 0..60, channel 60..92
+    sim.now = SimTime(us(10));
+    sim.submit(read(1, HostRead, 0, 1)); // sense 92..152, channel 152..156
+    sim.program(program(2, HostWrite, 8, 8), &spares(0, 8), 1); // die 1: channel 10..42, cells 42..592
+    sim.now = SimTime(us(20));
+    sim.submit(read(3, HostRead, 8, 1)); // it waits for the transfer of the program, and for its cells
+    sim.drain();
+    assert_eq!(sim.history(), [(us(92), 0), (us(156), 1), (us(592), 2), (us(656), 3)]);
 }

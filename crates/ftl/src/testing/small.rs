@@ -1,6 +1,6 @@
 //! A small device.
 
-use nand::{CellTiming, Faults, FreeWork, Geometry, Timing};
+use nand::{CellTiming, Faults, FreeWork, Geometry, Suspend, Timing};
 use units::Nanos;
 
 use crate::config::{EngineConfig, GcConfig, GcPace, GcRuns, LogConfig, SramConfig};
@@ -26,6 +26,7 @@ pub fn small() -> EngineConfig {
             slc: cell,
             tlc: cell,
             by_page: None,
+            suspend: Suspend::NEVER,
             channel_bytes_per_us: 0,
             page_register: false,
             free: FreeWork::Nothing,

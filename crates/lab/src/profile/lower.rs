@@ -90,7 +90,7 @@ impl Profile {
 
     /// Cell times, and the rate of channels.
     pub fn timing(&self) -> Timing {
-        self.values.nand.timing.timing(self.values.what_if.free)
+        self.values.nand.timing.timing(&self.values.nand.suspend, self.values.what_if.free)
     }
 
     /// What a reader of the results has to know, if some work takes no time.

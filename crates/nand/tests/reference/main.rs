@@ -11,7 +11,7 @@ use common::Sim;
 use model::{Reference, Stage};
 use proptest::prelude::*;
 use ufsim_nand::{
-    Cause, CellTiming, Completed, Faults, FreeWork, Geometry, Kind, Op, Priority, Sensed, Spare, Timing, Work,
+    Cause, CellTiming, Completed, Faults, FreeWork, Geometry, Kind, Op, Priority, Sensed, Spare, Suspend, Timing, Work,
 };
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
@@ -299,6 +299,7 @@ fn timings() -> impl Strategy<Value = Timing> {
             slc,
             tlc,
             by_page: None,
+            suspend: Suspend::NEVER,
             channel_bytes_per_us,
             page_register,
             free,

@@ -9,7 +9,7 @@ use ftl::{
     Device, DeviceConfig, DeviceEvent, DeviceStats, GcConfig, GcCopy, GcPace, GcRuns, LogConfig, MappingKind, Moment,
     SramConfig, WritePathConfig,
 };
-use nand::{CellTiming, Counters, FreeWork, Geometry, Timing};
+use nand::{CellTiming, Counters, FreeWork, Geometry, Suspend, Timing};
 use ufs::{Command, DataIn, DataOut, Op, Response, Status, Tag};
 use units::{Lpa, Nanos, Seq, SimTime};
 
@@ -54,6 +54,7 @@ pub fn tiny() -> DeviceConfig {
             slc: CellTiming { read: us(25), program: us(150), erase: us(5000) },
             tlc: CellTiming { read: us(60), program: us(550), erase: us(5000) },
             by_page: None,
+            suspend: Suspend::NEVER,
             channel_bytes_per_us: 0,
             page_register: true,
             free: FreeWork::Nothing,
