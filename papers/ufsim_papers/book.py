@@ -95,7 +95,7 @@ def as_format(drawn: Drawn, stem: Path, name: str) -> list[outputs.Step]:
     if name in ("png", "pdf"):
         return [(path, outputs.picture(drawn.drawing, dpi=130))] if drawn.drawing is not None else []
     if name == "csv":
-        return [(path, outputs.text(drawn.frame.to_csv(index=False)))] if drawn.frame is not None else []
+        return [(path, outputs.csv(drawn.frame))] if drawn.frame is not None else []
     shown = printed(drawn)
     return [(path, outputs.text(latex(shown)))] if shown is not None else []
 

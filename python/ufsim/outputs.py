@@ -374,6 +374,11 @@ def parquet(frame: "pd.DataFrame") -> Callable[[Path], object]:
     return lambda beside: frame.to_parquet(beside, engine="pyarrow", index=False)
 
 
+def csv(frame: "pd.DataFrame") -> Callable[[Path], object]:
+    """What writes a data frame as text with commas, to `write`."""
+    return lambda beside: frame.to_csv(beside, index=False)
+
+
 def picture(figure: "Figure", dpi: float | None = None) -> Callable[[Path], object]:
     """What writes a figure as it is, to `write`."""
     return lambda beside: figure.savefig(beside, dpi="figure" if dpi is None else dpi)

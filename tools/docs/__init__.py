@@ -30,7 +30,7 @@ def shown(result: Annotated[Path, typer.Argument(help="out/demo.json of `ufsim d
 
 @app.command("today")
 def devices_of_today(
-    points: Annotated[Path, typer.Argument(help="out/today of jobs/sweep-today.toml")],
+    points: Annotated[Path | None, typer.Argument(help="out/today of jobs/sweep-today.toml")] = None,
 ) -> None:
     """Keeps the data sheet and the study of the page on devices of today."""
     from tools.docs.today import RECORD, measured

@@ -1,7 +1,7 @@
 """The page on devices of today: a data sheet beside the simulation, and the study of compressed tables.
 
 `python -m tools docs today out/today` measures the first, reads the second from the sweep `jobs/sweep-today.toml`, and
-keeps both in docs/data/today.json.
+keeps both in docs/data/today.json. Without a sweep the study stays as it is.
 """
 
 from pathlib import Path
@@ -57,23 +57,41 @@ SHEET = (
     Line("writes, 1 MiB, with WriteBooster", 1644, "MB/s", BSD, "rw=write bs=1m size=8g iodepth=32", {}),
     Line("and without", 583, "MB/s", BSD, "rw=write bs=1m size=8g iodepth=32", {"slc.superblocks": 0}),
 )
+#: Devices of which makers have published two figures, and by whom.
+OTHERS = {
+    "ufs-3.1-256": ("Samsung, UFS 3.1, 512 GB", 2100, 1200),
+    "ufs-4.1-1tb": ("Micron, UFS 4.0, six planes, 2023; SK hynix, UFS 4.1, 2025 has the reads", 4300, 4000),
+}
 SIZES_KIB = (4, 8, 16, 24, 32, 64, 128, 256, 512)
 
 
-def measured(points: Path) -> dict[str, Any]:
-    """The record, from runs of the sheet's jobs and the results of the sweep."""
+def measured(points: Path | None) -> dict[str, Any]:
+    """The record, from runs of the sheets' jobs and the results of the sweep."""
     import ufsim
 
-    def rates(job: str, settings: dict[str, int]) -> list[list[float]]:
-        result = ufsim.run(job, scheme="ufs", profile=PROFILE, seeds=SEEDS, settings=settings)
+    def rates(job: str, settings: dict[str, int], profile: str = PROFILE) -> list[list[float]]:
+        result = ufsim.run(job, scheme="ufs", profile=profile, seeds=SEEDS, settings=settings)
         return [[one.iops, one.throughput_mib_per_s * 1024 * 1024 / MB] for one in result.each_seed]
 
     sheet = [rates(line.job, line.settings) for line in SHEET]
     sizes = [rates(f"rw=randread bs={kib}k size=1g iodepth=32 number_ios=30000", {}) for kib in SIZES_KIB]
-    frame = pandas.read_parquet(points / "results.parquet")
-    columns = ["overwritten_percent", "range_gib", "scheme", "seed", "iops", "read_p99_ns"]
-    study = frame[columns].to_dict(orient="records")
-    return {**origin(ufsim.__version__), "sheet": sheet, "sizes": sizes, "study": study}
+    others = {name: [rates(line.job, {}, name) for line in SHEET[:2]] for name in OTHERS}
+    if points is None:
+        before = kept(RECORD)
+        study, version = before["study"], before.get("study_version", before["version"])
+    else:
+        version = ufsim.__version__
+        frame = pandas.read_parquet(points / "results.parquet")
+        columns = ["overwritten_percent", "range_gib", "scheme", "seed", "iops", "read_p99_ns"]
+        study = frame[columns].to_dict(orient="records")
+    return {
+        **origin(ufsim.__version__),
+        "sheet": sheet,
+        "sizes": sizes,
+        "others": others,
+        "study": study,
+        "study_version": version,
+    }
 
 
 def sheet() -> str:
@@ -87,6 +105,18 @@ def sheet() -> str:
             [line.what, f"{line.published:,.0f} {line.unit}", line.source, told(found, number), f"{off:+.0f} %"]
         )
     return table(("figure", "published", "by", "simulated>", "off>"), rows)
+
+
+def others() -> str:
+    """Sequential rates of the other devices beside what makers say."""
+    rows = []
+    for name, (source, *published) in OTHERS.items():
+        for line, figure, seeds in zip(SHEET[:2], published, kept(RECORD)["others"][name], strict=True):
+            found = over(seed[1] for seed in seeds)
+            assert found is not None
+            off = (found.mean / figure - 1) * 100
+            rows.append([code(name), line.what, f"{figure:,} MB/s", source, told(found, number), f"{off:+.0f} %"])
+    return table(("profile", "figure", "published", "by", "simulated>", "off>"), rows)
 
 
 def sizes() -> str:
@@ -113,7 +143,7 @@ def study() -> str:
     return table(heads, rows)
 
 
-PARTS = {"sheet": sheet, "sizes": sizes, "study": study}
+PARTS = {"sheet": sheet, "others": others, "sizes": sizes, "study": study}
 
 
 def part(name: str) -> str:

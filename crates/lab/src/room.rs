@@ -38,7 +38,7 @@ mod tests {
         let gib = 1024;
         let fits = "--fold puts the ranges with requests side by side, which fit";
         assert_eq!(of(&[300 * gib]), format!("--profile ufs-4.0-512 is large enough; {fits}"));
-        assert_eq!(of(&[600 * gib]), format!("--profile hp-ufs-1tib is large enough; {fits}"));
+        assert_eq!(of(&[600 * gib]), format!("--profile ufs-4.1-1tb is large enough; {fits}"));
         assert_eq!(of(&[3000 * gib]), format!("no profile that comes with ufsim is large enough; {fits}"));
         let many: Vec<u64> = (0..17).map(|i| i * 100).collect();
         let all = of(&many);

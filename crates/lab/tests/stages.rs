@@ -206,6 +206,23 @@ fn a_read_waits_for_its_die_behind_a_program() {
     assert!(near(ns(read, Stage::FlashRead), READ + UNIT_ON_BUS), "{:?}", spent(read));
 }
 
+#[test]
+fn a_read_that_interrupts_a_program_waits_until_the_cells_stand_still() {
+    const STOP: u64 = 20_000;
+    let pair =
+        |unit, sets: &[&str]| last("ideal", sets, written(4096), vec![fua(0, 7), at(300_000, WorkOp::Read, unit, 1)]);
+    let meets = |unit: &u64| ns(&pair(*unit, &[])[1], Stage::DieHostWrite) > STOP;
+    let unit = (0..512).find(meets).expect("the program is on one of the dies");
+    let (waits, interrupts) = (pair(unit, &[]), pair(unit, &["nand.program_suspends=1"]));
+    let [write, read] = &interrupts[..] else { panic!("two requests") };
+    let (write, read) = if write.request.op == WorkOp::Write { (write, read) } else { (read, write) };
+    assert_eq!(ns(read, Stage::DieHostWrite), STOP, "{:?}", spent(read));
+    assert!(near(ns(read, Stage::FlashRead), READ + UNIT_ON_BUS), "{:?}", spent(read));
+    // Sensing and transfer of the read, and the times of stopping and going on, come on top.
+    let longer = write.completed.0 - waits[0].completed.0;
+    assert!(near(longer, READ + UNIT_ON_BUS + STOP + 10_000), "{longer}");
+}
+
 /// Single writes all over the device, one every 100 us, and reads between them.
 fn reads_beside_writes(scheme: &str, count: u64) -> Vec<LogRow> {
     let writes = (0..count).map(|i| at(100_000 * i, WorkOp::Write, i * 7919 % 32_768, 1));

@@ -26,9 +26,10 @@
 //!
 //! # Contract
 //! - The array has no clock. A call at time `now` adds the ends of the phases that it begins to `wakes`, and the caller
-//!   has to call [`Nand::wake`] with each of them at its time. A die or channel has one outstanding end, and a die
-//!   one more for each interruption of the operation that it runs. Ends at the same time are handled in the order in which they were
-//!   added. When a transfer ends, the channel begins the transfer of the next die before the old die continues.
+//!   has to call [`Nand::wake`] with each of them at its time. A die or channel has one outstanding end, and a die one
+//!   more for each interruption of the operation that it runs. Ends at the same time are handled in the order in which
+//!   they were added. When a transfer ends, the channel begins the transfer of the next die before the old die
+//!   continues.
 //! - The rules of flash are checked when an operation is submitted. A page is programmed once per erase, after the page
 //!   before it, and not while the erase of its block is queued or running. Programs of a block, and its erase after
 //!   them, must also run in the order of submission; if a priority lets a later one overtake, that fails when it

@@ -1,5 +1,5 @@
-//! Suspension of programs and erases, so that reads need not wait for them (JEDEC and ONFI leave it to makers; Wu and He,
-//! "Reducing SSD read latency via NAND flash program and erase suspension", FAST 2012).
+//! Suspension of programs and erases, so that reads need not wait for them (Wu and He, "Reducing SSD read latency via
+//! NAND flash program and erase suspension", FAST 2012).
 //!
 //! A read that a host or a lookup waits for stops the cells of its die, if they program or erase. When they have
 //! stopped, all such reads of the die go first; then the operation goes on where it was. Both take time, and an

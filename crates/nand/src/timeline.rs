@@ -383,8 +383,8 @@ impl Timeline {
         }
     }
 
-    /// Stops the cells of a die for a read that has been queued, if they program or erase, may be interrupted once more,
-    /// and would not be done before they have stopped.
+    /// Stops the cells of a die for a read that has been queued: if they program or erase, may be interrupted once
+    /// more, and would not be done before they have stopped.
     #[inline(never)]
     fn stop_cells<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
         let state = &mut self.dies[die as usize];
