@@ -17,6 +17,7 @@ from ufsim._core import ConfigError, GuestError, OptionError, OutputError, Simul
 from ufsim.columns import columns
 from ufsim.crash import recovery, worst_recovery
 from ufsim.devices import describe_profile, profile_toml
+from ufsim.dispatch import dispatch_columns
 from ufsim.kept import RunStore
 from ufsim.phones import Study, phone
 from ufsim.results import Comparison, Result
@@ -55,6 +56,7 @@ __all__ = [
     "columns",
     "compare",
     "describe_profile",
+    "dispatch_columns",
     "phone",
     "plots",
     "profile_keys",

@@ -304,12 +304,14 @@ def serve(
     metrics: cli_serve.MetricsOption = None,
     read_only: cli_serve.ReadOnlyOption = False,
     overwrite: cli_serve.OverwriteOption = False,
+    cache: CacheOption = True,
 ) -> None:
     """Serve live devices as NBD exports, to real programs. Prints ready when clients can connect."""
     files = {"store": store, "log": log, "overwrite": overwrite, "control": control, "saves": saves}
     rules = {"clients": clients, "tcp_port": tcp, "read_only": read_only}
     more = cli_serve.agreed(files | rules, tcp_all_users=tcp_all_users)
-    cli_serve.serve(scheme, socket, clock, speed, metrics, options | more)
+    states = {"cache": StateCache() if cache else None}
+    cli_serve.serve(scheme, socket, clock, speed, metrics, options | more | states)
 
 
 @app.command()

@@ -18,6 +18,7 @@ from ufsim.cli_options import UsageError
 from ufsim.formats import duration
 from ufsim.live import Control, Server
 from ufsim.metrics_server import MetricsServer
+from ufsim.progress import ProgressDisplay
 from ufsim.screen import Screen, say, say_aside
 
 # Kinds of flash operations that can fail.
@@ -138,9 +139,9 @@ def serve(
     pace = None if clock is Clock.FREE else 1.0 if speed is None else speed
     asked = Asked()
     with ExitStack() as until_the_end:
-        server = until_the_end.enter_context(
-            Server([one for one in schemes.split(",") if one], path, speed=pace, **options)
-        )
+        with ProgressDisplay() as progress:
+            server = Server([one for one in schemes.split(",") if one], path, speed=pace, progress=progress, **options)
+        until_the_end.enter_context(server)
         lines = []
         if server.port is not None:
             lines.append(f"nbd://127.0.0.1:{server.port} (every user of this machine can connect)")

@@ -12,7 +12,9 @@ from typing import Any, Self
 from ufsim import _core
 from ufsim.control_line import ControlLine
 from ufsim.names import check_range
+from ufsim.runner import Progress
 from ufsim.spec import Spec, scheme_names
+from ufsim.states import Report, StateCache
 
 notes = logging.getLogger("ufsim")
 
@@ -100,6 +102,13 @@ class Control(_Commands):
         self.close()
 
 
+def told(spec: Spec, progress: Progress | None) -> Report | None:
+    """What ageing reports to, for somebody who wants to know the scheme."""
+    if progress is None:
+        return None
+    return lambda done, total, sim_ns, phase="age": progress(spec.scheme, phase, done, total, sim_ns)
+
+
 class Server(_Commands):
     """Serves live devices, one for each scheme, until `end`.
 
@@ -109,6 +118,8 @@ class Server(_Commands):
     can connect to it, read and write. States that are saved through the control socket lie below `saves`, or else below
     the working directory. At most `clients` are connected at a time, 1 to 10,000.
     `speed` is the number of simulated seconds in a second; `None` is the free clock. Other options are those of a run.
+    With `age` or `from_state` the device has been in use: what was written then reads as zeroes. States are kept in
+    `cache`, if there is one; `progress` is called as that of `ufsim.run`, while devices age.
     """
 
     def __init__(
@@ -125,6 +136,8 @@ class Server(_Commands):
         clients: int = CLIENTS,
         read_only: bool = False,
         overwrite: bool = False,
+        cache: StateCache | None = None,
+        progress: Progress | None = None,
         **options: Any,
     ) -> None:
         if speed is not None and not 0.001 <= speed <= 1000:
@@ -134,6 +147,8 @@ class Server(_Commands):
         if saves is not None and not os.path.isdir(saves):
             raise OSError(errno.ENOTDIR, "states cannot be saved there: it is no directory", fspath(saves))
         specs = [Spec(scheme=scheme, workload="", **options) for scheme in scheme_names(schemes)]
+        if cache is not None:
+            specs = [cache.aged(spec, told(spec, progress)) for spec in specs]
         wanted = {
             "specs": [json.loads(spec.to_json()) for spec in specs],
             "store": None if store is None else fspath(store),

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as parquet
 import pytest
 
@@ -136,3 +137,16 @@ def test_a_full_disk_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(OSError, match="No space left"):
         package.run(f"rw=read bs=4k size=1m io_size={size}", "ideal", profile="tiny", log=tmp_path / "log.parquet")
     assert not list(tmp_path.iterdir())
+
+
+def test_firmware_teams_find_their_columns() -> None:
+    """Two at once from 0 us on, done at 30 and 50, and one that is sent at 70 and done at 90."""
+    log = pd.DataFrame({"completion_ns": [30, 50, 90], "latency_ns": [30, 45, 25]}, dtype="uint64")
+    for stage in ("outside", "block", "driver", "fetch"):
+        log[f"stage_{stage}_ns"] = pd.Series([0, 0, 5 if stage == "block" else 0], dtype="uint64")
+    found = package.dispatch_columns(log)
+    assert list(found["dispatch_ns"]) == [0, 5, 70]
+    assert list(found["dtoc_ns"]) == [30, 45, 20]
+    assert list(found["ctoc_ns"].fillna(-1)) == [-1, 20, 40]
+    assert list(found["ctod_ns"].fillna(-1)) == [-1, -1, 20]
+    assert list(found["qd"]) == [1, 2, 1]

@@ -287,6 +287,37 @@ def test_a_log_of_arrivals_is_repeated_and_is_a_trace(place: Path) -> None:
         replay(place / "log.csv", "hp-ufs", profile="tiny")
 
 
+def test_a_device_in_use_is_served_and_its_log_is_repeated(place: Path) -> None:
+    aged = {"profile": "tiny", "age": "rw=randwrite bs=4k size=96m iodepth=8"}
+    with Server("hp-ufs", place / "s", speed=None, log=place / "log.csv", **aged) as server:
+        client = Client(place / "s")
+        assert client.read(3) == bytes(BLOCK), "what was written before has no bytes"
+        for i in range(50):
+            client.write(i * 7, bytes([i]) * BLOCK)
+        assert server.do("cut")["recovery_ns"]["hp-ufs"] > 0
+        assert client.read(7) in (bytes(BLOCK), b"\1" * BLOCK)
+        client.write(9, b"y" * BLOCK, flags=1)
+        assert client.read(9) == b"y" * BLOCK
+        stats = server.stats()["hp-ufs"]
+    fresh = {"profile": "tiny"}
+    with Server("hp-ufs", place / "s", speed=None, **fresh) as server:
+        new = server.stats()["hp-ufs"]
+    assert stats["digest"] != new["digest"]
+    assert replay(place / "log.csv", "hp-ufs", **aged)["digest"] == stats["digest"]
+
+
+def test_a_state_is_served_and_a_store_with_data_is_not_aged(place: Path) -> None:
+    state = place / "used.state"
+    words = [*UFSIM, "age", "rw=randwrite bs=4k size=96m", "--scheme", "ufs", "--profile", "tiny", "--out", state]
+    subprocess.run(words, check=True, capture_output=True)
+    with Server("ufs", place / "s", speed=None, profile="tiny", from_state=str(state)):
+        assert Client(place / "s").read(0) == bytes(BLOCK)
+    with Server("ufs", place / "s", speed=None, profile="tiny", store=place / "data"):
+        Client(place / "s").write(0, b"x" * BLOCK, flags=1)
+    with pytest.raises(ufsim.ConfigError, match="store: it has data, and an aged device"):
+        Server("ufs", place / "s", speed=None, profile="tiny", store=place / "data", from_state=str(state))
+
+
 def test_two_hundred_clients_at_a_time(place: Path) -> None:
     with serving(place, "--scheme", "hp-ufs", "--clock", "free", "--clients", "201"):
         many = [Client(place / "s") for _ in range(200)]

@@ -92,6 +92,8 @@ pub struct Engine {
     pub(crate) log: Option<ArrivalLog>,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) sabotage: Option<Hole>,
+    /// It was filled with what a store had.
+    filled: bool,
 }
 
 impl Engine {
@@ -105,7 +107,19 @@ impl Engine {
         let contents = Contents::new(Ledger::new(stack.device.info().capacity_units), store);
         let mut engine = Engine::of(stack, profile.host_config(*parts), None, seed, contents);
         engine.refill();
+        engine.filled = engine.last_stamp > 0;
         Ok(engine)
+    }
+
+    /// A device that begins as a stack with its driver is, as after ageing. `expected` is what its units hold; those that
+    /// were written before have no bytes, and read as zeroes.
+    ///
+    /// # Panics
+    /// If the store has data.
+    pub fn aged(stack: Stack, expected: &Oracle, driver: HostConfig, seed: u64, store: Box<dyn Store>) -> Engine {
+        assert!(store.held().is_empty(), "an aged device begins with an empty store");
+        let (ledger, last_stamp) = expected.to_ledger();
+        Engine { last_stamp, ..Engine::of(stack, driver, None, seed, Contents::new(ledger, store)) }
     }
 
     /// An engine for a host outside that makes its own commands ([`Engine::relay`]), on a stack whose driver is
@@ -153,6 +167,7 @@ impl Engine {
             log: None,
             recorder: None,
             sabotage: None,
+            filled: false,
         }
     }
 
@@ -177,9 +192,9 @@ impl Engine {
     /// Whether what arrives can be logged: a device that was filled from a store is not what a replay begins with.
     ///
     /// # Errors
-    /// If the device is not new.
+    /// If it was.
     pub fn can_log(&self) -> Result<(), &'static str> {
-        if self.last_stamp > 0 {
+        if self.filled {
             return Err("a log of arrivals begins with a new device, and this one has data from its store");
         }
         Ok(())
@@ -188,7 +203,7 @@ impl Engine {
     /// Logs what arrives from now on.
     ///
     /// # Panics
-    /// If the device is not new.
+    /// If the device was filled from a store.
     pub fn log_arrivals(&mut self, log: ArrivalLog) {
         self.can_log().expect("it was asked before");
         self.log = Some(log);

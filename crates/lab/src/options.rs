@@ -278,10 +278,10 @@ options! {
     /// Age the device first, under its profile's own conditions, and switch it off and on: a fio job file, options of
     /// one job such as 'rw=randwrite bs=4k size=52g', a trace, whose writes and trims are made, or words: fresh, used,
     /// full, '85% full, 40% overwritten'.
-    age: name, cli "--age" "JOB" [run compare phone calibrate linux],
+    age: name, cli "--age" "JOB" [run compare phone calibrate linux serve],
         echo Option<String> = |run| run.age.clone(), "The fio job that aged the device, if it was not new.";
     /// Begin with a device that `ufsim age` has aged.
-    from alias "from_state": name, cli "--from" "FILE" [run compare phone calibrate linux];
+    from alias "from_state": name, cli "--from" "FILE" [run compare phone calibrate linux serve];
     /// When the run has ended, read everything back that was ever written, and check it. Nothing of it is measured.
     verify: switch, cli "--verify" "" [run compare phone];
     /// Cut the power so long after the first measured request, such as 2s or 150ms. The run ends then; results say how

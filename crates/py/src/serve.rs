@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use ::serve::{Command, Export, Handle, Options, Places, ServeError};
 use attach::{EndError, Engine, FileStore, MemoryStore, Pace, Store};
 use files::FileError;
 use lab::aged::Header;
-use lab::{LabError, Spec};
+use lab::{LabError, Machine, Outside, Spec};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -64,10 +65,22 @@ fn export(spec: &Spec, places: &Places) -> Result<Export, LabError> {
             Box::new(opened.map_err(|error| LabError::State(error.to_string()))?)
         }
     };
-    let mut engine = Engine::new(&machine, spec.seed, store)?;
+    let mut engine = begun(spec, &machine, store)?;
     places.begin_log(&files::Real, &mut engine).map_err(refused)?;
     let header = Header::new(spec, &machine, AGED_BY);
     Ok(Export { name: spec.scheme.clone(), description, read_only: false, header, engine })
+}
+
+/// The device of a spec, new or aged.
+fn begun(spec: &Spec, machine: &Machine, store: Box<dyn Store>) -> Result<Engine, LabError> {
+    if spec.age.is_none() && spec.from.is_none() {
+        return Engine::new(machine, spec.seed, store);
+    }
+    if !store.held().is_empty() {
+        return Err(LabError::Config("store: it has data, and an aged device (age, from) begins without".into()));
+    }
+    let (_, stack, expected) = Outside::begin(spec, &mut |_| ControlFlow::Continue(()))?;
+    Ok(Engine::aged(stack, &expected, machine.profile.host_config(machine.parts), spec.seed, store))
 }
 
 /// What may not be written is a wrong wish; what cannot be is not.
