@@ -224,7 +224,7 @@ class Options:
             ),
             "flag": "--age",
             "metavar": "JOB",
-            "commands": ("run", "compare", "phone", "calibrate", "linux"),
+            "commands": ("run", "compare", "phone", "calibrate", "linux", "serve"),
         },
     )
     from_state: str | None = field(
@@ -233,7 +233,7 @@ class Options:
             "help": "Begin with a device that `ufsim age` has aged.",
             "flag": "--from",
             "metavar": "FILE",
-            "commands": ("run", "compare", "phone", "calibrate", "linux"),
+            "commands": ("run", "compare", "phone", "calibrate", "linux", "serve"),
         },
     )
     verify: bool = field(

@@ -106,7 +106,11 @@ def told(spec: Spec, progress: Progress | None) -> Report | None:
     """What ageing reports to, for somebody who wants to know the scheme."""
     if progress is None:
         return None
-    return lambda done, total, sim_ns, phase="age": progress(spec.scheme, phase, done, total, sim_ns)
+
+    def report(done: int, total: int | None, sim_ns: int, phase: str) -> None:
+        progress(spec.scheme, phase, done, total, sim_ns)
+
+    return report
 
 
 class Server(_Commands):

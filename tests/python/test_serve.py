@@ -295,6 +295,7 @@ def test_a_device_in_use_is_served_and_its_log_is_repeated(place: Path) -> None:
         for i in range(50):
             client.write(i * 7, bytes([i]) * BLOCK)
         assert server.do("cut")["recovery_ns"]["hp-ufs"] > 0
+        client = Client(place / "s")
         assert client.read(7) in (bytes(BLOCK), b"\1" * BLOCK)
         client.write(9, b"y" * BLOCK, flags=1)
         assert client.read(9) == b"y" * BLOCK
