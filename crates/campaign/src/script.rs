@@ -120,6 +120,9 @@ impl Script {
         if index % 5 == 2 {
             set.extend([("nand.program_suspends", "2".into()), ("nand.erase_suspends", "3".into())]);
         }
+        if index % 3 == 2 {
+            set.push(("nand.cache_program", "true".into()));
+        }
         if preset.parts.mapping == MappingKind::of::<schemes::SegmentLog>() && preset.parts.brings.is_empty() {
             map_flushes(&mut set, index / 6);
         }

@@ -234,6 +234,7 @@ fn device_config(row_units: u32, sabotage: Option<Sabotage>) -> DeviceConfig {
             slc: cell,
             tlc: cell,
             by_page: None,
+            cache_program: false,
             suspend: Suspend::NEVER,
             channel_bytes_per_us: 0,
             page_register: false,

@@ -63,6 +63,7 @@
 //!     slc: CellTiming { read: us(25), program: us(150), erase: us(5_000) },
 //!     tlc: CellTiming { read: us(60), program: us(550), erase: us(5_000) },
 //!     by_page: None,
+//!     cache_program: false,
 //!     suspend: Suspend::NEVER,
 //!     channel_bytes_per_us: 1024,
 //!     page_register: true,

@@ -59,7 +59,7 @@ impl Nand {
             timing,
             is_plain: timing.is_plain(&geometry),
             transfers: (0..=geometry.row_units()).map(|units| timing.transfer(units)).collect(),
-            timeline: Timeline::new(geometry.dies(), geometry.channels, timing.suspend),
+            timeline: Timeline::new(geometry.dies(), geometry.channels, &timing),
             state: State::new(layout),
             counters: Counters::default(),
             faults: None,

@@ -7,6 +7,7 @@ use units::{Nanos, Ppa, SimTime};
 
 use crate::op::{Kind, NandEvent, Op, Priority};
 use crate::suspend::{Suspend, Suspended};
+use crate::timing::Timing;
 use crate::waits::{Wait, Waits};
 
 /// An operation with everything that decides its timing.
@@ -83,6 +84,8 @@ struct Die {
     sensed: Option<Ppa>,
     /// An operation that waits until reads have gone first.
     suspended: Option<Suspended>,
+    /// A program whose data comes while the cells program others (cached program), and whether all of it is there.
+    loading: Option<(Slot, bool)>,
     /// Ends of cell phases that have been announced and will not come: they were interrupted.
     stale: u32,
     queues: [VecDeque<Slot>; Priority::COUNT],
@@ -90,10 +93,10 @@ struct Die {
 
 #[derive(Clone, Debug)]
 struct Channel {
-    /// The die that transfers, and the end of the transfer.
-    transfer: Option<(u16, SimTime)>,
-    /// Dies that wait for the channel, in order of arrival.
-    waiting: VecDeque<u16>,
+    /// The die that transfers, its operation, and the end of the transfer.
+    transfer: Option<(u16, Slot, SimTime)>,
+    /// Dies that wait for the channel with their operations, in order of arrival.
+    waiting: VecDeque<(u16, Slot)>,
 }
 
 /// The dies and channels of the array.
@@ -105,6 +108,7 @@ pub(crate) struct Timeline {
     slab: Vec<InFlight>,
     free: Vec<Slot>,
     suspend: Suspend,
+    cache_program: bool,
     /// For reports; `None` until somebody wants them.
     waits: Option<Box<Waits>>,
 }
@@ -113,7 +117,7 @@ pub(crate) struct Timeline {
 const QUEUE_CAPACITY: usize = 64;
 
 impl Timeline {
-    pub fn new(dies: u32, channels: u32, suspend: Suspend) -> Timeline {
+    pub fn new(dies: u32, channels: u32, timing: &Timing) -> Timeline {
         assert!(dies <= u32::from(u16::MAX), "{dies} dies do not fit the numbers of events");
         let die = |die: u32| Die {
             phase: Phase::Idle,
@@ -122,6 +126,7 @@ impl Timeline {
             channel: (die % channels) as u16,
             sensed: None,
             suspended: None,
+            loading: None,
             stale: 0,
             queues: std::array::from_fn(|_| VecDeque::with_capacity(QUEUE_CAPACITY)),
         };
@@ -131,7 +136,8 @@ impl Timeline {
             channels: (0..channels).map(|_| Channel { transfer: None, waiting: waiting() }).collect(),
             slab: Vec::with_capacity(QUEUE_CAPACITY),
             free: Vec::with_capacity(QUEUE_CAPACITY),
-            suspend,
+            suspend: timing.suspend,
+            cache_program: timing.cache_program,
             waits: None,
         }
     }
@@ -189,6 +195,9 @@ impl Timeline {
             if self.suspend.is_on() && goes_first(&task) {
                 self.stop_cells(now, die as u16, wakes);
             }
+            if self.cache_program {
+                self.load_ahead(now, die as u16, wakes);
+            }
         }
     }
 
@@ -216,20 +225,26 @@ impl Timeline {
                 }
                 let task = &self.running(die).task;
                 if task.op.work.kind() == Kind::Read && task.transfer > Nanos::ZERO {
-                    self.request_channel(now, die, wakes);
+                    self.transfer_running(now, die, wakes);
                     return None;
                 }
                 Some(self.finish(now, die, wakes))
             }
             NandEvent::Channel(channel) => {
                 let state = &mut self.channels[channel as usize];
-                let die = match state.transfer.take() {
-                    Some((die, end)) if end == now => die,
+                let (die, slot) = match state.transfer.take() {
+                    Some((die, slot, end)) if end == now => (die, slot),
                     other => panic!("wake of channel {channel} at {now} without the end of a transfer: {other:?}"),
                 };
                 // A waiting die gets the channel before the die that it has just served can ask again.
-                if let Some(next) = state.waiting.pop_front() {
-                    self.begin_transfer(now, next, wakes);
+                if let Some((next, its)) = state.waiting.pop_front() {
+                    self.begin_transfer(now, next, its, wakes);
+                }
+                if let Some((loading, is_there)) = &mut self.dies[die as usize].loading
+                    && *loading == slot
+                {
+                    *is_there = true;
+                    return None;
                 }
                 if self.running(die).task.op.work.kind() == Kind::Program {
                     self.begin_cell(now, die, wakes);
@@ -245,13 +260,14 @@ impl Timeline {
         let running = self.dies.iter().filter(|die| !matches!(die.phase, Phase::Idle)).map(|die| &die.running);
         let queued = self.dies.iter().flat_map(|die| die.queues.iter().flatten());
         let suspended = self.dies.iter().filter_map(Die::interrupted);
-        running.chain(queued).chain(suspended).map(|&slot| &self.slab[slot as usize].task.op)
+        let loading = self.dies.iter().filter_map(|die| Some(&die.loading.as_ref()?.0));
+        running.chain(queued).chain(suspended).chain(loading).map(|&slot| &self.slab[slot as usize].task.op)
     }
 
     /// The transfer on a channel: its operation, its beginning and its end.
     pub fn transfer(&self, channel: u16) -> Option<(&Op, SimTime, SimTime)> {
-        let (die, end) = self.channels[usize::from(channel)].transfer?;
-        let task = &self.running(die).task;
+        let (_, slot, end) = self.channels[usize::from(channel)].transfer?;
+        let task = &self.slab[slot as usize].task;
         Some((&task.op, SimTime(end.0 - task.transfer.0), end))
     }
 
@@ -281,13 +297,14 @@ impl Timeline {
                 }
                 Phase::Channel => lost.not_begun.push(running()),
             }
+            lost.not_begun.extend(die.loading.take().map(|(slot, _)| self.slab[slot as usize].task.op));
             let queued = die.queues.iter_mut().flat_map(|queue| queue.drain(..));
             lost.not_begun.extend(queued.map(|slot| self.slab[slot as usize].task.op));
             (die.phase, die.waiting, die.sensed) = (Phase::Idle, 0, None);
             (die.suspended, die.stale) = (None, 0);
         }
         for (number, channel) in self.channels.iter_mut().enumerate() {
-            if let Some((_, end)) = channel.transfer.take() {
+            if let Some((_, _, end)) = channel.transfer.take() {
                 assert!(end >= now, "power cut at {now}, but channel {number} was not woken at {end}");
             }
             channel.waiting.clear();
@@ -312,7 +329,7 @@ impl Timeline {
             Kind::Erase => false,
         };
         if channel_first && entry.task.transfer > Nanos::ZERO {
-            self.request_channel(now, die, wakes);
+            self.transfer_running(now, die, wakes);
         } else {
             self.begin_cell(now, die, wakes);
         }
@@ -325,24 +342,88 @@ impl Timeline {
         let end = now + cell;
         self.dies[die as usize].phase = Phase::Cell(end);
         wakes.push((end, NandEvent::Die(die).into()));
-    }
-
-    fn request_channel<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
-        let state = &mut self.dies[die as usize];
-        state.phase = Phase::Channel;
-        let channel = &mut self.channels[state.channel as usize];
-        if channel.transfer.is_some() {
-            channel.waiting.push_back(die);
-        } else {
-            self.begin_transfer(now, die, wakes);
+        if self.cache_program {
+            self.load_ahead(now, die, wakes);
         }
     }
 
-    fn begin_transfer<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
-        let end = now + self.running(die).task.transfer;
+    /// The data of the operation that runs has to cross the channel.
+    fn transfer_running<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
+        let state = &mut self.dies[die as usize];
+        state.phase = Phase::Channel;
+        let slot = state.running;
+        self.request_channel(now, die, slot, wakes);
+    }
+
+    fn request_channel<E: From<NandEvent>>(
+        &mut self,
+        now: SimTime,
+        die: u16,
+        slot: Slot,
+        wakes: &mut Vec<(SimTime, E)>,
+    ) {
+        let channel = &mut self.channels[self.dies[die as usize].channel as usize];
+        if channel.transfer.is_some() {
+            channel.waiting.push_back((die, slot));
+        } else {
+            self.begin_transfer(now, die, slot, wakes);
+        }
+    }
+
+    fn begin_transfer<E: From<NandEvent>>(
+        &mut self,
+        now: SimTime,
+        die: u16,
+        slot: Slot,
+        wakes: &mut Vec<(SimTime, E)>,
+    ) {
+        let end = now + self.slab[slot as usize].task.transfer;
         let channel = self.dies[die as usize].channel;
-        self.channels[channel as usize].transfer = Some((die, end));
+        self.channels[channel as usize].transfer = Some((die, slot, end));
         wakes.push((end, NandEvent::Channel(channel).into()));
+    }
+
+    /// While the cells of a die program, the data of the program that comes next may come already.
+    #[inline(never)]
+    fn load_ahead<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
+        let programs = self.running(die).task.op.work.kind() == Kind::Program;
+        let state = &mut self.dies[die as usize];
+        if !programs || !matches!(state.phase, Phase::Cell(_)) || state.loading.is_some() || state.waiting == 0 {
+            return;
+        }
+        let queue = state.waiting.trailing_zeros() as usize;
+        let next = state.queues[queue][0];
+        let task = &self.slab[next as usize].task;
+        if task.op.work.kind() != Kind::Program || task.transfer == Nanos::ZERO {
+            return;
+        }
+        state.queues[queue].pop_front();
+        if state.queues[queue].is_empty() {
+            state.waiting &= !(1 << queue);
+        }
+        state.loading = Some((next, false));
+        self.request_channel(now, die, next, wakes);
+    }
+
+    /// A program whose data has been coming follows the one that has ended.
+    #[inline(never)]
+    fn follow<E: From<NandEvent>>(
+        &mut self,
+        now: SimTime,
+        die: u16,
+        (slot, is_there): (Slot, bool),
+        wakes: &mut Vec<(SimTime, E)>,
+    ) {
+        let state = &mut self.dies[die as usize];
+        (state.running, state.sensed, state.phase) = (slot, None, Phase::Channel);
+        let entry = &mut self.slab[slot as usize];
+        (entry.started, entry.since) = (now, now);
+        if let Some(waits) = &mut self.waits {
+            waits.started(die, slot);
+        }
+        if is_there {
+            self.begin_cell(now, die, wakes);
+        }
     }
 
     /// Removes the running operation from its die and starts the next one.
@@ -353,11 +434,14 @@ impl Timeline {
         let InFlight { task, started, since, paused, register_hit, .. } = &self.slab[slot as usize];
         let finished = Finished { op: task.op, started: *started, paused: *paused, register_hit: *register_hit };
         if let Some(waits) = &mut self.waits {
-            waits.ended(die, slot, (state.waiting != 0).then(|| (task.op.cause, now.since(*since))));
+            let others = state.waiting != 0 || state.loading.is_some();
+            waits.ended(die, slot, others.then(|| (task.op.cause, now.since(*since))));
         }
         self.free.push(slot);
         if state.suspended.is_some() {
             self.go_on(now, die, wakes);
+        } else if let Some(loading) = state.loading.take() {
+            self.follow(now, die, loading, wakes);
         } else if state.waiting == 0 {
             state.phase = Phase::Idle;
         } else {
@@ -441,6 +525,9 @@ impl Timeline {
             waits.goes_on(die, waited);
         }
         wakes.push((end, NandEvent::Die(die).into()));
+        if self.cache_program {
+            self.load_ahead(now, die, wakes);
+        }
     }
 
     #[inline]
@@ -482,13 +569,20 @@ impl Hash for Timeline {
                 (suspended.left, suspended.since, op(&suspended.slot), die.stale).hash(state);
             }
             die.sensed.hash(state);
+            if let Some((slot, is_there)) = &die.loading {
+                (op(slot), is_there).hash(state);
+            }
             for queue in &die.queues {
                 state.write_usize(queue.len());
                 queue.iter().for_each(|slot| op(slot).hash(state));
             }
         }
         for channel in &self.channels {
-            (channel.transfer, &channel.waiting).hash(state);
+            // A die has two operations there at most, and one of them is loading.
+            let transfer = channel.transfer.map(|(die, slot, end)| (die, op(&slot), end));
+            transfer.hash(state);
+            channel.waiting.iter().for_each(|(die, slot)| (die, op(slot)).hash(state));
+            state.write_usize(channel.waiting.len());
         }
     }
 }

@@ -31,6 +31,8 @@ params::params! {
         transfer_mib_per_s: count(0 to 16384);
         /// A read of the page that the die sensed last skips tR.
         page_register: switch;
+        /// Cached program: while the cells of a die program, the data of the program that is next on it comes already.
+        cache_program: switch = false, "as in the papers: a die does one thing at a time";
     }
 }
 
@@ -101,6 +103,8 @@ pub struct Timing {
     /// True if reads can use the page register: a read of the row that its die sensed last skips tR, if no other
     /// operation has run on that die since.
     pub page_register: bool,
+    /// True if the data of the next program of a die comes while its cells program.
+    pub cache_program: bool,
     /// How programs and erases are interrupted by reads.
     pub suspend: Suspend,
     /// Work that takes no time.
@@ -126,6 +130,7 @@ impl TimingParams {
             by_page: (!by_page.is_flat()).then_some(by_page),
             channel_bytes_per_us: bytes_per_us(self.transfer_mib_per_s),
             page_register: self.page_register,
+            cache_program: self.cache_program,
             suspend: suspend.suspend(),
             free,
         }
@@ -196,6 +201,7 @@ mod tests {
             by_page: None,
             channel_bytes_per_us: 1200,
             page_register: false,
+            cache_program: false,
             suspend: Suspend::NEVER,
             free: FreeWork::Nothing,
         };

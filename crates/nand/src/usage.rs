@@ -109,6 +109,7 @@ mod tests {
                 by_page: None,
                 channel_bytes_per_us: 1024,
                 page_register: false,
+                cache_program: false,
                 suspend,
                 free,
             },

@@ -302,3 +302,21 @@ fn an_interrupted_program_is_torn_as_one_that_runs() {
         assert!(!sim.nand.is_erased(Superblock(0)) && sim.nand.inflight() == 0);
     }
 }
+
+#[test]
+fn data_that_was_loaded_ahead_leaves_no_trace() {
+    let timing = Timing { cache_program: true, channel_bytes_per_us: 1024, ..CELLS };
+    // While it crosses the channel, and when it is there.
+    for at in [20_000, 100_000] {
+        let mut sim = Sim::new(SMALL, timing);
+        sim.program(program(0, HostWrite, 0, 4), &spares(0, 4), 1);
+        sim.program(program(1, HostWrite, 8, 4), &spares(4, 4), 5);
+        while sim.pending.peek().is_some_and(|next| next.0.0 <= SimTime(at)) {
+            sim.step();
+        }
+        sim.now = SimTime(at);
+        let cut = sim.power_cut(&mut dice(&[0, 0, 0, 0]));
+        assert_eq!(cut.iter().map(CutProgram::token).collect::<Vec<_>>(), [0], "at {at} ns");
+        assert_eq!(sensed(&sim, 8..12), [Sensed::Blank; 4]);
+    }
+}

@@ -5,7 +5,7 @@ mod common;
 use common::{CELLS, HP_UFS, Sim, erase, program, read, spares};
 use params::{Counts, Value};
 use ufsim_nand::{
-    ByPage, Cause, CellType, FreeWork, Geometry, Kind, NandEvent, Op, PageTimes, Priority, Suspend, Timing,
+    ByPage, Cause, CellTiming, CellType, FreeWork, Geometry, Kind, NandEvent, Op, PageTimes, Priority, Suspend, Timing,
 };
 use units::{Nanos, SimTime, Superblock};
 
@@ -357,4 +357,46 @@ fn reads_and_transfers_are_not_interrupted() {
     sim.submit(read(3, HostRead, 8, 1)); // it waits for the transfer of the program, and for its cells
     sim.drain();
     assert_eq!(sim.history(), [(us(92), 0), (us(156), 1), (us(592), 2), (us(656), 3)]);
+}
+
+#[test]
+fn cached_programs_cross_the_channel_while_others_are_programmed() {
+    for (program_us, ends) in [(550, [582, 1_132, 1_682, 2_232]), (10, [42, 74, 106, 138])] {
+        let tlc = CellTiming { program: Nanos::from_micros(program_us), ..CELLS.tlc };
+        let timing = Timing { tlc, cache_program: true, ..SLOW };
+        let mut sim = Sim::new(HP_UFS, timing);
+        for token in 0..4 {
+            sim.program(program(token, HostWrite, 64 * token, 8), &spares(0, 8), 1);
+        }
+        sim.drain();
+        // The first transfer and then cells alone, or transfers alone and then the last cells: whatever takes longer.
+        let expected: Vec<_> = (0..4).zip(ends).map(|(token, end)| (us(end), token)).collect();
+        assert_eq!(sim.history(), expected);
+    }
+}
+
+#[test]
+fn a_read_waits_for_a_program_whose_data_is_there() {
+    let mut sim = Sim::new(HP_UFS, Timing { cache_program: true, ..SLOW });
+    sim.program(program(0, HostWrite, 0, 8), &spares(0, 8), 1);
+    sim.program(program(1, HostWrite, 64, 8), &spares(0, 8), 9);
+    sim.program(program(2, HostWrite, 128, 8), &spares(0, 8), 17);
+    until(&mut sim, 100);
+    sim.submit(read(3, HostRead, 0, 1));
+    sim.drain();
+    // The second has been loaded when the read comes; the third has not, and follows the read.
+    assert_eq!(sim.history(), [(us(582), 0), (us(1_132), 1), (us(1_132 + 64), 3), (us(1_132 + 64 + 582), 2)]);
+}
+
+#[test]
+fn loading_shares_the_channel_with_reads_of_a_suspended_die() {
+    let timing = Timing { cache_program: true, suspend: SUSPEND, ..SLOW };
+    let mut sim = Sim::new(HP_UFS, timing);
+    sim.program(program(0, HostWrite, 0, 8), &spares(0, 8), 1); // channel 0..32, cells 32..582
+    sim.program(program(1, HostWrite, 64, 8), &spares(0, 8), 9); // channel 32..64
+    until(&mut sim, 40);
+    sim.submit(read(2, HostRead, 0, 8)); // stopped at 60, sense 60..120, channel 120..152
+    sim.drain();
+    // The first goes on at 162 with 542 us, and the second follows at once.
+    assert_eq!(sim.history(), [(us(152), 2), (us(704), 0), (us(704 + 550), 1)]);
 }

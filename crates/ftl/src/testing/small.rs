@@ -26,6 +26,7 @@ pub fn small() -> EngineConfig {
             slc: cell,
             tlc: cell,
             by_page: None,
+            cache_program: false,
             suspend: Suspend::NEVER,
             channel_bytes_per_us: 0,
             page_register: false,

@@ -42,6 +42,7 @@ pub const CELLS: Timing = Timing {
     slc: CellTiming { read: Nanos::from_micros(25), program: Nanos::from_micros(150), erase: Nanos::from_millis(5) },
     tlc: CellTiming { read: Nanos::from_micros(60), program: Nanos::from_micros(550), erase: Nanos::from_millis(5) },
     by_page: None,
+    cache_program: false,
     suspend: Suspend::NEVER,
     channel_bytes_per_us: 0,
     page_register: false,

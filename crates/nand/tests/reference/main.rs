@@ -299,6 +299,7 @@ fn timings() -> impl Strategy<Value = Timing> {
             slc,
             tlc,
             by_page: None,
+            cache_program: false,
             suspend: Suspend::NEVER,
             channel_bytes_per_us,
             page_register,

@@ -54,6 +54,7 @@ pub fn tiny() -> DeviceConfig {
             slc: CellTiming { read: us(25), program: us(150), erase: us(5000) },
             tlc: CellTiming { read: us(60), program: us(550), erase: us(5000) },
             by_page: None,
+            cache_program: false,
             suspend: Suspend::NEVER,
             channel_bytes_per_us: 0,
             page_register: true,
