@@ -79,4 +79,22 @@ pub(crate) struct Suspended {
     pub since: SimTime,
     /// The operation had waited for its die.
     pub waited: bool,
+    pub history: History,
+}
+
+/// What has become of an operation since it started.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct History {
+    /// Since when it has its die: from its start, or from when it went on.
+    pub since: SimTime,
+    /// How long it has been interrupted, and how often.
+    pub paused: Nanos,
+    pub suspensions: u8,
+}
+
+impl History {
+    /// That of an operation that starts now.
+    pub fn from(now: SimTime) -> History {
+        History { since: now, ..History::default() }
+    }
 }

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use units::{Nanos, Ppa, SimTime};
 
 use crate::op::{Kind, NandEvent, Op, Priority};
-use crate::suspend::{Suspend, Suspended};
+use crate::suspend::{History, Suspend, Suspended};
 use crate::timing::Timing;
 use crate::waits::{Wait, Waits};
 
@@ -63,11 +63,6 @@ struct InFlight {
     task: Task,
     /// Set when it starts.
     started: SimTime,
-    /// Since when it has its die: from its start, or from when it went on.
-    since: SimTime,
-    /// How long it has been interrupted, and how often.
-    paused: Nanos,
-    suspensions: u8,
     /// Set when it starts.
     register_hit: bool,
 }
@@ -82,6 +77,8 @@ struct Die {
     channel: u16,
     /// First unit of the row in the page register.
     sensed: Option<Ppa>,
+    /// What has become of the operation that runs, if some may be interrupted.
+    history: History,
     /// An operation that waits until reads have gone first.
     suspended: Option<Suspended>,
     /// A program whose data comes while the cells program others (cached program), and whether all of it is there.
@@ -109,6 +106,8 @@ pub(crate) struct Timeline {
     free: Vec<Slot>,
     suspend: Suspend,
     cache_program: bool,
+    /// One of both is in use: whoever has neither pays nothing for them.
+    is_refined: bool,
     /// For reports; `None` until somebody wants them.
     waits: Option<Box<Waits>>,
 }
@@ -125,6 +124,7 @@ impl Timeline {
             waiting: 0,
             channel: (die % channels) as u16,
             sensed: None,
+            history: History::default(),
             suspended: None,
             loading: None,
             stale: 0,
@@ -138,6 +138,7 @@ impl Timeline {
             free: Vec::with_capacity(QUEUE_CAPACITY),
             suspend: timing.suspend,
             cache_program: timing.cache_program,
+            is_refined: timing.suspend.is_on() || timing.cache_program,
             waits: None,
         }
     }
@@ -170,8 +171,7 @@ impl Timeline {
     /// Queues an operation, or starts it if its die is free. Always inlined, so that the task is made where it stays.
     #[inline(always)]
     pub fn submit<E: From<NandEvent>>(&mut self, now: SimTime, die: u32, task: Task, wakes: &mut Vec<(SimTime, E)>) {
-        let entry =
-            InFlight { task, started: now, since: now, paused: Nanos::ZERO, suspensions: 0, register_hit: false };
+        let entry = InFlight { task, started: now, register_hit: false };
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slab[slot as usize] = entry;
@@ -192,10 +192,10 @@ impl Timeline {
             if self.waits.is_some() {
                 self.note_queued(now, die, slot);
             }
-            if self.suspend.is_on() && goes_first(&task) {
-                self.stop_cells(now, die as u16, wakes);
-            }
-            if self.cache_program {
+            if self.is_refined {
+                if goes_first(&task) {
+                    self.stop_cells(now, die as u16, wakes);
+                }
                 self.load_ahead(now, die as u16, wakes);
             }
         }
@@ -240,7 +240,8 @@ impl Timeline {
                 if let Some((next, its)) = state.waiting.pop_front() {
                     self.begin_transfer(now, next, its, wakes);
                 }
-                if let Some((loading, is_there)) = &mut self.dies[die as usize].loading
+                if self.is_refined
+                    && let Some((loading, is_there)) = &mut self.dies[die as usize].loading
                     && *loading == slot
                 {
                     *is_there = true;
@@ -320,7 +321,10 @@ impl Timeline {
         let entry = &mut self.slab[slot as usize];
         let sense = entry.task.sense;
         entry.register_hit = sense.is_some() && sense == state.sensed;
-        (entry.started, entry.since) = (now, now);
+        entry.started = now;
+        if self.is_refined {
+            state.history = History::from(now);
+        }
         state.sensed = sense;
         state.running = slot;
         let channel_first = match entry.task.op.work.kind() {
@@ -342,7 +346,7 @@ impl Timeline {
         let end = now + cell;
         self.dies[die as usize].phase = Phase::Cell(end);
         wakes.push((end, NandEvent::Die(die).into()));
-        if self.cache_program {
+        if self.is_refined {
             self.load_ahead(now, die, wakes);
         }
     }
@@ -386,6 +390,9 @@ impl Timeline {
     /// While the cells of a die program, the data of the program that comes next may come already.
     #[inline(never)]
     fn load_ahead<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
+        if !self.cache_program {
+            return;
+        }
         let programs = self.running(die).task.op.work.kind() == Kind::Program;
         let state = &mut self.dies[die as usize];
         if !programs || !matches!(state.phase, Phase::Cell(_)) || state.loading.is_some() || state.waiting == 0 {
@@ -416,8 +423,8 @@ impl Timeline {
     ) {
         let state = &mut self.dies[die as usize];
         (state.running, state.sensed, state.phase) = (slot, None, Phase::Channel);
-        let entry = &mut self.slab[slot as usize];
-        (entry.started, entry.since) = (now, now);
+        state.history = History::from(now);
+        self.slab[slot as usize].started = now;
         if let Some(waits) = &mut self.waits {
             waits.started(die, slot);
         }
@@ -431,18 +438,20 @@ impl Timeline {
     fn finish<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) -> Finished {
         let state = &mut self.dies[die as usize];
         let slot = state.running;
-        let InFlight { task, started, since, paused, register_hit, .. } = &self.slab[slot as usize];
-        let finished = Finished { op: task.op, started: *started, paused: *paused, register_hit: *register_hit };
+        let InFlight { task, started, register_hit } = &self.slab[slot as usize];
+        let paused = if self.is_refined { state.history.paused } else { Nanos::ZERO };
+        let finished = Finished { op: task.op, started: *started, paused, register_hit: *register_hit };
         if let Some(waits) = &mut self.waits {
             let others = state.waiting != 0 || state.loading.is_some();
-            waits.ended(die, slot, others.then(|| (task.op.cause, now.since(*since))));
+            let since = if self.is_refined { state.history.since } else { *started };
+            waits.ended(die, slot, others.then(|| (task.op.cause, now.since(since))));
         }
         self.free.push(slot);
-        if state.suspended.is_some() {
-            self.go_on(now, die, wakes);
-        } else if let Some(loading) = state.loading.take() {
-            self.follow(now, die, loading, wakes);
-        } else if state.waiting == 0 {
+        if self.is_refined && self.continues(now, die, wakes) {
+            return finished;
+        }
+        let state = &mut self.dies[die as usize];
+        if state.waiting == 0 {
             state.phase = Phase::Idle;
         } else {
             let queue = state.waiting.trailing_zeros() as usize;
@@ -461,7 +470,8 @@ impl Timeline {
     #[inline(never)]
     fn note_queued(&mut self, now: SimTime, die: u32, slot: Slot) {
         let running = self.running(die as u16);
-        let running = (running.task.op.cause, now.since(running.since));
+        let since = if self.is_refined { self.dies[die as usize].history.since } else { running.started };
+        let running = (running.task.op.cause, now.since(since));
         if let Some(waits) = &mut self.waits {
             waits.queued(now, die, slot, running);
         }
@@ -473,15 +483,16 @@ impl Timeline {
     fn stop_cells<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
         let state = &mut self.dies[die as usize];
         let (Phase::Cell(end), None) = (state.phase, &state.suspended) else { return };
-        let running = &mut self.slab[state.running as usize];
+        let kind = self.slab[state.running as usize].task.op.work.kind();
         let stopped = now + self.suspend.stop;
-        if running.suspensions >= self.suspend.most(running.task.op.work.kind()) || stopped >= end {
+        if state.history.suspensions >= self.suspend.most(kind) || stopped >= end {
             return;
         }
-        running.suspensions += 1;
+        state.history.suspensions += 1;
         // What the cells do until they stand still is lost.
         let left = end.since(now);
-        state.suspended = Some(Suspended { slot: state.running, left, since: stopped, waited: false });
+        state.suspended =
+            Some(Suspended { slot: state.running, left, since: stopped, waited: false, history: state.history });
         state.stale += 1;
         state.phase = Phase::Stopping(stopped);
         wakes.push((stopped, NandEvent::Die(die).into()));
@@ -491,11 +502,26 @@ impl Timeline {
     #[inline(never)]
     fn have_stopped<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
         let state = &mut self.dies[die as usize];
-        let InFlight { task, since, .. } = self.slab[state.running as usize];
-        if let (Some(waits), Some(suspended)) = (&mut self.waits, &mut state.suspended) {
-            suspended.waited = waits.paused(die, task.op.cause, now.since(since));
+        let cause = self.slab[state.running as usize].task.op.cause;
+        let suspended = state.suspended.as_mut().expect("its cells have been stopped");
+        suspended.history = state.history;
+        if let Some(waits) = &mut self.waits {
+            suspended.waited = waits.paused(die, cause, now.since(state.history.since));
         }
         self.go_on(now, die, wakes);
+    }
+
+    /// True if a die goes on with what it was interrupted in, or with a program whose data has been coming.
+    #[inline(never)]
+    fn continues<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) -> bool {
+        let state = &mut self.dies[die as usize];
+        if state.suspended.is_some() {
+            self.go_on(now, die, wakes);
+            return true;
+        }
+        let loading = state.loading.take();
+        loading.into_iter().for_each(|loading| self.follow(now, die, loading, wakes));
+        loading.is_some()
     }
 
     /// The next read that goes first on a die whose operation is interrupted, or else the operation itself.
@@ -515,19 +541,15 @@ impl Timeline {
             self.start(now, die, next, wakes);
             return;
         }
-        let Suspended { slot, left, since, waited } = state.suspended.take().expect("an operation is interrupted");
+        let Suspended { slot, left, since, waited, history } = state.suspended.take().expect("one is interrupted");
         let end = now + self.suspend.resume + left;
         (state.running, state.sensed, state.phase) = (slot, None, Phase::Cell(end));
-        let entry = &mut self.slab[slot as usize];
-        entry.paused += now.since(since);
-        entry.since = now;
+        state.history = History { since: now, paused: history.paused + now.since(since), ..history };
         if let Some(waits) = &mut self.waits {
             waits.goes_on(die, waited);
         }
         wakes.push((end, NandEvent::Die(die).into()));
-        if self.cache_program {
-            self.load_ahead(now, die, wakes);
-        }
+        self.load_ahead(now, die, wakes);
     }
 
     #[inline]
@@ -569,6 +591,9 @@ impl Hash for Timeline {
                 (suspended.left, suspended.since, op(&suspended.slot), die.stale).hash(state);
             }
             die.sensed.hash(state);
+            if self.is_refined {
+                (die.history.paused, die.history.suspensions).hash(state);
+            }
             if let Some((slot, is_there)) = &die.loading {
                 (op(slot), is_there).hash(state);
             }
