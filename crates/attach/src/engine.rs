@@ -111,8 +111,8 @@ impl Engine {
         Ok(engine)
     }
 
-    /// A device that begins as a stack with its driver is, as after ageing. `expected` is what its units hold; those that
-    /// were written before have no bytes, and read as zeroes.
+    /// A device that begins as a stack with its driver is, as after ageing. `expected` is what its units hold; those
+    /// that were written before have no bytes, and read as zeroes.
     ///
     /// # Panics
     /// If the store has data.
