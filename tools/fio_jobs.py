@@ -267,7 +267,7 @@ def outcome(text: str, fio: Outcome, own: Outcome) -> str:
 
 def reason(options: dict[str, str], fio: Outcome, own: Outcome) -> str:
     """Why both differ, as far as job and outcomes show it."""
-    if "zonemode" in options or "percentage_random" in options:
+    if "zonemode" in options:
         return NOT_MODELLED
     if options.get("offset", "").endswith("%"):
         return NOT_THERE
@@ -284,7 +284,8 @@ def reason(options: dict[str, str], fio: Outcome, own: Outcome) -> str:
     if "bsrange" in options or "bssplit" in options:
         return DRAWN_SIZES if abs(sum(fio.bytes.values()) - sum(own.bytes.values())) <= LARGEST else ""
     partial = int(options["size"].rstrip("k")) % 4 != 0
-    goes_on = ":" in options["rw"] or options.get("random_distribution", "").startswith(("zipf", "pareto"))
+    drawn_beyond = options.get("random_distribution", "").startswith(("zipf", "pareto"))
+    goes_on = ":" in options["rw"] or "percentage_random" in options or drawn_beyond
     return PARTIAL_END if partial and goes_on else ""
 
 

@@ -11,7 +11,7 @@ pub(super) const CHANGES_REQUESTS: &[&str] = &[
     "iodepth_batch_complete_max", "iodepth_low", "job_max_open_zones", "latency_target", "latency_window",
     "latency_percentile", "latency_run", "max_open_zones", "merge_blktrace_file", "merge_blktrace_scalars",
     "merge_blktrace_iters", "num_range", "offset_align", "openfiles", "overwrite",
-    "percentage_random", "random_generator", "rate_min", "rate_cycle", "rate_iops_min",
+    "random_generator", "rate_min", "rate_cycle", "rate_iops_min",
     "rate_process", "rate_ignore_thinktime", "ratemin", "ratecycle", "read_beyond_wp",
     "read_iolog_chunked", "readfua", "recover_zbd_write_error", "replay_align", "replay_redirect",
     "replay_scale", "replay_skip", "replay_time_scale", "rw_sequencer", "rwmixcycle", "serialize_overlap",

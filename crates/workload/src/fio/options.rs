@@ -121,6 +121,8 @@ pub(super) struct Options {
     pub said: BTreeMap<String, String>,
     pub rw: Rw,
     pub bs: [BlockSizes; 3],
+    /// Per cent of the requests of a random job that go to a random place, by direction; others follow the one before.
+    pub percentage_random: [u64; 3],
     /// Wins over `bs`, wherever it stands.
     pub bssplit: Option<[BlockSizes; 3]>,
     pub size: Option<Amount>,
@@ -189,6 +191,7 @@ impl Default for Options {
             rwmixread: 50,
             randrepeat: true,
             randseed: None,
+            percentage_random: [100; 3],
             norandommap: false,
             distribution: Distribution::Random,
             fsync: 0,
@@ -303,6 +306,7 @@ modelled! { self, value;
     "rwmixwrite" => self.rwmixread = 100 - value::integer(value, 0..=100, PERCENT)? as u32,
     "randrepeat" | "allrandrepeat" => self.randrepeat = value::switch(value)?,
     "randseed" => self.randseed = Some(value::integer(value, 0..=u64::MAX, SEED)?),
+    "percentage_random" => self.percentage_random = value::percents(value)?,
     "norandommap" => self.norandommap = value::switch(value)?,
     "random_distribution" => self.distribution = value::distribution(value)?,
     "fsync" => self.fsync = count(value)?,

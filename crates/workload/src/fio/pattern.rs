@@ -95,6 +95,9 @@ enum Kind {
     Skipping { position: [u64; 3], skip: i64, start: u64 },
     /// So many requests one after another from each place that `places` gives.
     Runs { places: Box<Pattern>, run: u32, left: u32, position: u64 },
+    /// Per cent of the requests of each direction that go to a place that `places` gives; others follow the one before
+    /// of their direction.
+    Partly { places: Box<Pattern>, percent: [u64; 3], position: [u64; 3] },
     /// Any block of the direction's smallest size, again and again.
     Uniform { blocks: [u64; 3], step: [u64; 3] },
     /// Every block once.
@@ -152,6 +155,10 @@ impl Pattern {
                 let places = Box::new(Pattern { bytes, kind });
                 Pattern { bytes, kind: Kind::Runs { places, run, left: 0, position: 0 } }
             }
+            _ if o.rw.random && o.percentage_random != [100; 3] => {
+                let (places, percent) = (Box::new(Pattern { bytes, kind }), o.percentage_random);
+                Pattern { bytes, kind: Kind::Partly { places, percent, position: [0; 3] } }
+            }
             _ => Pattern { bytes, kind },
         }
     }
@@ -170,7 +177,9 @@ impl Pattern {
             Kind::Uniform { blocks, step } => rng.below(blocks[direction]) * step[direction],
             Kind::Skewed { skew, step, .. } => skew.next(rng) * *step,
             Kind::Zoned { zones, step } => zones.next(rng) * *step,
-            Kind::Skipping { .. } | Kind::Runs { .. } => return self.next_after(direction, length, sizes, rng),
+            Kind::Skipping { .. } | Kind::Runs { .. } | Kind::Partly { .. } => {
+                return self.next_after(direction, length, sizes, rng);
+            }
             Kind::Sequential { position } => {
                 let offset = position[direction];
                 let length = fitting(length, offset, self.bytes, sizes)?;
@@ -213,6 +222,16 @@ impl Pattern {
                 (*left, *position) = (*left - 1, offset + length);
                 Some((offset, length))
             }
+            Kind::Partly { places, percent, position } => {
+                let offset = position[direction];
+                let follows = offset < bytes && rng.below(100) >= percent[direction];
+                let (offset, length) = match follows {
+                    true => (offset, fitting(length, offset, bytes, sizes)?),
+                    false => places.next(direction, length, sizes, rng)?,
+                };
+                position[direction] = offset + length;
+                Some((offset, length))
+            }
             _ => unreachable!("other kinds do not ask where the last request was"),
         }
     }
@@ -233,6 +252,10 @@ impl Pattern {
             Kind::Skipping { position, start, .. } => *position = [*start; 3],
             Kind::Runs { places, left, .. } => {
                 *left = 0;
+                places.restart(rng);
+            }
+            Kind::Partly { places, position, .. } => {
+                *position = [0; 3];
                 places.restart(rng);
             }
             Kind::Map { map, blocks, .. } => *map = Permutation::new(*blocks, rng),

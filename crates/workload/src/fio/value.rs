@@ -215,6 +215,12 @@ pub(super) fn rates(text: &str) -> Parsed<[u64; 3]> {
     })
 }
 
+/// Per cent by direction.
+pub(super) fn percents(text: &str) -> Parsed<[u64; 3]> {
+    const ALLOWED: Allowed = "one to three (read, write, trim) whole numbers from 0 to 100, separated by commas";
+    per_direction(text, ALLOWED, |part| integer(part.trim_end_matches('%'), 0..=100, ALLOWED))
+}
+
 /// `rate`; 0 is unlimited.
 pub(super) fn bandwidths(text: &str) -> Parsed<[u64; 3]> {
     const ALLOWED: Allowed = "one to three (read, write, trim) bandwidths in bytes per second from 1 to 1p, with the \

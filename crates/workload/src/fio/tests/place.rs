@@ -343,6 +343,23 @@ fn random_places_begin_runs_of_requests() {
 }
 
 #[test]
+fn some_requests_go_to_random_places_and_the_others_follow() {
+    for percent in [0, 30, 100] {
+        let units = units_of(&run(&format!("[a]\nrw=randwrite\nsize=64m\nnorandommap\npercentage_random={percent}\n")));
+        let follows = units.windows(2).filter(|pair| pair[1] == pair[0] + 1).count() as f64;
+        // Of n pairs a share p follows; five deviations of sqrt(n p (1 - p)). The end of the file sends some elsewhere.
+        let (n, p) = (units.len() as f64 - 1.0, 1.0 - f64::from(percent) / 100.0);
+        assert!((follows - n * p).abs() <= 5.0 * (n * p * (1.0 - p)).sqrt() + 16.0, "{percent}: {follows} of {n}");
+    }
+    let of_reads = run("[a]\nrw=randrw\nsize=4m\nnorandommap\npercentage_random=0,100\n");
+    let reads: Vec<_> = of_reads.iter().filter(|i| i.request.op == WorkOp::Read).collect();
+    assert!(
+        reads.windows(2).all(|pair| pair[1].request.sector == pair[0].request.sector + 8),
+        "reads follow each other"
+    );
+}
+
+#[test]
 fn every_trim_is_followed_by_a_write_of_its_place() {
     for text in
         ["rw=trimwrite", "rw=randtrimwrite", "rw=trimwrite\nbssplit=4k/50:16k/50", "rw=randtrimwrite\noffset=8m"]
