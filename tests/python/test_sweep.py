@@ -342,3 +342,10 @@ def test_what_an_axis_changes_nothing_of_is_listed_once() -> None:
     rows = listed(frame, ["scheme", "host_memory_mib"], ["iops", "waf"])
     assert [named for named, _ in rows] == [["ufs", "any"], ["hp-ufs", "1"], ["hp-ufs", "2"]]
     assert listed(frame[:2], ["scheme"], ["iops"])[0][0] == ["ufs"], "one value of an axis is told"
+
+
+def test_an_axis_that_is_an_option_and_part_of_a_text_is_told() -> None:
+    fixed = {"workload": "rw=randread bs=4k size=8m iodepth={depth}", "profile": "tiny"}
+    grid = grids.grid_of({"fixed": fixed, "axes": {"depth": [1, 4]}})
+    with pytest.raises(lab.ConfigError, match=r"has no effect .*'depth' is that option as well as \{depth\} in a text"):
+        points_of(grid)

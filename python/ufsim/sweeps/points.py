@@ -15,7 +15,7 @@ from ufsim._options import Options, Setting
 from ufsim.bundled import located
 from ufsim.documents import Document, parse
 from ufsim.spec import DEFAULT_SCHEME, Spec
-from ufsim.sweeps.grid import MOST_POINTS, OPTIONS, PLACE, Axis, Fields, Grid, wrong
+from ufsim.sweeps.grid import MOST_POINTS, OPTIONS, PLACE, Axis, Fields, Grid, placed, wrong
 from ufsim.sweeps.latin import drawn
 
 Labels = dict[str, Setting]
@@ -92,8 +92,14 @@ def points_of(grid: Grid) -> list[Point]:
             made.append(point_of(grid, labels))
         except (_core.ConfigError, FileNotFoundError) as error:
             told = ", ".join(f"{name}={value}" for name, value in labels.items())
-            raise type(error)(f"{grid.source}: {f'at {told}: ' if told else ''}{error}") from error
+            raise type(error)(f"{grid.source}: {f'at {told}: ' if told else ''}{error}{twice(grid)}") from error
     return made
+
+
+def twice(grid: Grid) -> str:
+    """What an error adds if an axis is an option of a run as well as part of a text: one of both may not be meant."""
+    both = [name for name in placed(grid) if name in OPTIONS]
+    return f" ('{both[0]}' is that option as well as {{{both[0]}}} in a text: call the axis otherwise)" if both else ""
 
 
 def count_of(grid: Grid) -> int:
