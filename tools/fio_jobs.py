@@ -283,7 +283,8 @@ def reason(options: dict[str, str], fio: Outcome, own: Outcome) -> str:
         return DRAWN_DIRECTIONS if abs(fio.requests["read"] - own.requests["read"]) <= allowed else ""
     if "bsrange" in options or "bssplit" in options:
         return DRAWN_SIZES if abs(sum(fio.bytes.values()) - sum(own.bytes.values())) <= LARGEST else ""
-    partial = int(options["size"].rstrip("k")) % 4 != 0
+    size = options.get("size", "")
+    partial = size.endswith("k") and int(size[:-1]) % 4 != 0
     drawn_beyond = options.get("random_distribution", "").startswith(("zipf", "pareto"))
     goes_on = ":" in options["rw"] or "percentage_random" in options or drawn_beyond
     return PARTIAL_END if partial and goes_on else ""

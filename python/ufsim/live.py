@@ -102,7 +102,7 @@ class Control(_Commands):
         self.close()
 
 
-def told(spec: Spec, progress: Progress | None) -> Report | None:
+def reporting(spec: Spec, progress: Progress | None) -> Report | None:
     """What ageing reports to, for somebody who wants to know the scheme."""
     if progress is None:
         return None
@@ -152,7 +152,7 @@ class Server(_Commands):
             raise OSError(errno.ENOTDIR, "states cannot be saved there: it is no directory", fspath(saves))
         specs = [Spec(scheme=scheme, workload="", **options) for scheme in scheme_names(schemes)]
         if cache is not None:
-            specs = [cache.aged(spec, told(spec, progress)) for spec in specs]
+            specs = [cache.aged(spec, reporting(spec, progress)) for spec in specs]
         wanted = {
             "specs": [json.loads(spec.to_json()) for spec in specs],
             "store": None if store is None else fspath(store),

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{closed, request, tiny};
+use common::{closed, counter, request, tiny};
 use ufsim_lab::RunResult;
 use workload::{Rng, WorkOp, WorkRequest};
 
@@ -38,10 +38,6 @@ fn run(scheme: &str, pace: &str, depth: u32) -> RunResult {
     let random = (0..UNITS / CHUNK).map(|_| request(WorkOp::Write, CHUNK * rng.below(UNITS / CHUNK), CHUNK));
     let requests: Vec<WorkRequest> = fill.chain(random).collect();
     closed(&spec, requests, depth).expect("a closed replay")
-}
-
-fn counter(run: &RunResult, name: &str) -> u64 {
-    run.counters.device[name]
 }
 
 /// Share of a victim that is copied.

@@ -6,7 +6,7 @@
 
 mod common;
 
-use common::{closed, request, tiny};
+use common::{closed, counter, request, tiny};
 use ufsim_lab::RunResult;
 use workload::{Rng, WorkOp, WorkRequest};
 
@@ -53,11 +53,6 @@ fn run(scheme: &str, (key, value): (&str, u32), chunks: impl Iterator<Item = u64
     let write = |chunk| request(WorkOp::Write, CHUNK * chunk, CHUNK);
     let requests: Vec<WorkRequest> = chunks.map(write).collect();
     closed(&spec, requests, 1).expect("a closed replay")
-}
-
-fn counter(run: &RunResult, name: &str) -> u64 {
-    let found = run.counters.device.iter().find(|(known, _)| known.as_str() == name);
-    *found.unwrap_or_else(|| panic!("no counter {name}")).1
 }
 
 /// Boundaries between pieces that lie inside a flush, not at its ends.
