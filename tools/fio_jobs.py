@@ -253,7 +253,7 @@ DRAWN_SIZES = "block sizes are drawn: bytes are equal to within the largest"
 MAP_OF_SMALLEST = "fio's random map has blocks of the smallest size of any direction, and is full before the file is"
 PARTIAL_END = "the file ends with a part of a block, and fio ends when it comes there: by chance, at another request"
 NOT_THERE = "fio takes the per cent of `offset` of a file that is not there yet"
-NOT_MODELLED = "not modelled, with a strong warning"
+ZONE_BEYOND = "a zone lies across the file's end, where a random place behind it ends fio: by chance, at another request"
 
 
 def outcome(text: str, fio: Outcome, own: Outcome) -> str:
@@ -268,7 +268,7 @@ def outcome(text: str, fio: Outcome, own: Outcome) -> str:
 def reason(options: dict[str, str], fio: Outcome, own: Outcome) -> str:
     """Why both differ, as far as job and outcomes show it."""
     if "zonemode" in options:
-        return NOT_MODELLED
+        return ZONE_BEYOND if options["rw"].startswith("rand") and _zone_beyond(options) else ""
     if options.get("offset", "").endswith("%"):
         return NOT_THERE
     sizes = [size for size in options.get("bs", "").split(",") if size]
@@ -288,6 +288,13 @@ def reason(options: dict[str, str], fio: Outcome, own: Outcome) -> str:
     drawn_beyond = options.get("random_distribution", "").startswith(("zipf", "pareto"))
     goes_on = ":" in options["rw"] or "percentage_random" in options or drawn_beyond
     return PARTIAL_END if partial and goes_on else ""
+
+
+def _zone_beyond(options: dict[str, str]) -> bool:
+    """Does a zone begin inside of the file and end outside?"""
+    kib = {name: int(options[name].removesuffix("k")) for name in ("size", "zonerange", "zoneskip")}
+    behind = kib["size"] % (kib["zonerange"] + kib["zoneskip"])
+    return 0 < behind < kib["zonerange"]
 
 
 # No block of these jobs is larger.

@@ -131,6 +131,9 @@ impl<'a> Layout<'a> {
             if files > MAX_FILES {
                 return Err(self.error(job, format!("has file number {files}; at most {MAX_FILES} are allowed")));
             }
+            if let Some(wrong) = o.wrong_zones() {
+                return Err(self.error(job, wrong.into()));
+            }
             if o.rate != [0; 3] && o.rate_iops != [0; 3] {
                 return Err(self.error(job, "rate and rate_iops exclude each other".into()));
             }

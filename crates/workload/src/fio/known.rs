@@ -23,7 +23,7 @@ pub(super) const CHANGES_REQUESTS: &[&str] = &[
     "verify_fatal", "verify_interval", "verify_offset", "verify_only", "verify_pattern",
     "verify_pattern_interval", "verify_state_load", "verify_state_save", "verify_header_seed",
     "verify_write_sequence", "verifysort", "verifysort_nr", "wait_for", "writefua", "zone_reset_frequency",
-    "zone_reset_threshold", "zonecapacity", "zonemode", "zonerange", "zonesize", "zoneskip",
+    "zone_reset_threshold", "zonecapacity",
 ];
 
 /// Options that concern the host's operating system, the data's contents or the output.

@@ -24,6 +24,7 @@ mod pattern;
 mod player;
 mod source;
 mod spread;
+mod strided;
 mod value;
 mod work;
 mod worker;

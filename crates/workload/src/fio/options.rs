@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use units::Nanos;
 
+use super::strided::Zoning;
 use super::value::{self, Parsed};
 use crate::zones::Zone;
 
@@ -168,6 +169,11 @@ pub(super) struct Options {
     /// Clones take one after another.
     pub read_iolog: Vec<PathBuf>,
     pub replay_no_stall: bool,
+    pub zones_in_turn: bool,
+    /// Bytes; the range is as long as the size where it is 0.
+    pub zonesize: u64,
+    pub zonerange: u64,
+    pub zoneskip: u64,
     pub warmup: bool,
 }
 
@@ -217,6 +223,10 @@ impl Default for Options {
             filename_format: None,
             read_iolog: Vec::new(),
             replay_no_stall: false,
+            zones_in_turn: false,
+            zonesize: 0,
+            zonerange: 0,
+            zoneskip: 0,
             warmup: false,
         }
     }
@@ -333,6 +343,8 @@ modelled! { self, value;
     "new_group" => self.new_group = value::switch(value)?,
     "startdelay" | "start_delay" => self.startdelay = value::duration(value, SECOND)?,
     "group_reporting" => self.group_reporting = value::switch(value)?,
+    "zonesize" => self.zonesize = value::bytes(value)?,
+    "zonerange" => self.zonerange = value::bytes(value)?,
 }
 
 impl Options {
@@ -348,6 +360,14 @@ impl Options {
             }
             "file_service_type" => {
                 self.file_service = value::file_service(value)?;
+                Outcome::Taken
+            }
+            "zonemode" => self.set_zonemode(value)?,
+            "zoneskip" if value.ends_with(['%', 'z']) => {
+                remark("is of zoned devices here, which are not modelled", true)
+            }
+            "zoneskip" => {
+                self.zoneskip = value::bytes(value)?;
                 Outcome::Taken
             }
             "direct" | "buffered" => {
@@ -370,6 +390,38 @@ impl Options {
             }
             _ => Outcome::Unknown,
         })
+    }
+
+    fn set_zonemode(&mut self, value: &str) -> Parsed<Outcome> {
+        self.zones_in_turn = value == "strided";
+        match value {
+            "none" | "strided" => Ok(Outcome::Taken),
+            "zbd" => Ok(remark("is not modelled (a zoned device): zones are ignored", true)),
+            _ => Err("none, strided or zbd"),
+        }
+    }
+
+    /// The zones that requests take in turn, if there are any.
+    pub(super) fn zoning(&self) -> Option<Zoning> {
+        let range = if self.zonerange == 0 { self.zonesize } else { self.zonerange };
+        self.zones_in_turn.then_some(Zoning { size: self.zonesize, range, skip: self.zoneskip })
+    }
+
+    /// What is wrong with the zones, if anything is.
+    pub(super) fn wrong_zones(&self) -> Option<&'static str> {
+        let whole = |bytes: u64| bytes.is_multiple_of(crate::SECTOR_BYTES);
+        match self.zoning() {
+            // As fio has it since version 3.11.
+            None if self.zonesize != 0 && !self.said.contains_key("zonemode") => {
+                Some("zonesize needs zonemode=strided")
+            }
+            Some(zoning) if zoning.size == 0 => Some("zonemode=strided needs zonesize"),
+            Some(zoning) if !(whole(zoning.range) && whole(zoning.skip)) => {
+                Some("zonerange and zoneskip have to be multiples of 512")
+            }
+            Some(zoning) if zoning.range < self.smallest_block() => Some("zonerange is smaller than a block"),
+            _ => None,
+        }
     }
 
     fn set_engine(&mut self, value: &str) -> Parsed<Outcome> {

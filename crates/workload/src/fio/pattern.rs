@@ -1,6 +1,7 @@
 //! Which bytes of its region a clone requests next.
 
 use super::options::{After, Amount, BlockSizes, Distribution, Law, Options, SizeShare};
+use super::strided::Strided;
 use crate::permutation::Permutation;
 use crate::skew::Skew;
 use crate::zones::Zones;
@@ -81,7 +82,7 @@ impl Sizes {
 /// The length of a request at a place of a region of so many bytes: as wished, or the smallest where that does not fit.
 /// Where even that does not, a request that goes on behind another one ends the region, as in fio.
 #[inline(always)]
-fn fitting(length: u64, offset: u64, bytes: u64, sizes: &Sizes) -> Option<u64> {
+pub(super) fn fitting(length: u64, offset: u64, bytes: u64, sizes: &Sizes) -> Option<u64> {
     let left = bytes - offset;
     if length <= left { Some(length) } else { Some(sizes.smallest).filter(|&smallest| smallest <= left) }
 }
@@ -106,6 +107,8 @@ enum Kind {
     Skewed { skew: Skew, step: u64 },
     /// Some zones more often.
     Zoned { zones: Zones, step: u64 },
+    /// Zones one after another.
+    Strided(Box<Strided>),
 }
 
 /// The order in which a clone goes through a region. Offsets count from the start of the region.
@@ -118,6 +121,12 @@ pub(super) struct Pattern {
 impl Pattern {
     /// The order in `bytes` bytes of a file.
     pub(super) fn new(o: &Options, bytes: u64, sizes: &[Sizes; 3], rng: &mut Rng) -> Pattern {
+        let Some(zoning) = o.zoning() else { return Pattern::unzoned(o, bytes, sizes, rng) };
+        let places = Pattern::unzoned(o, zoning.range.min(bytes), sizes, rng);
+        Pattern { bytes, kind: Kind::Strided(Box::new(Strided::new(zoning, places))) }
+    }
+
+    fn unzoned(o: &Options, bytes: u64, sizes: &[Sizes; 3], rng: &mut Rng) -> Pattern {
         let step = o.smallest_block();
         let blocks = bytes / step;
         let kind = match &o.distribution {
@@ -177,7 +186,7 @@ impl Pattern {
             Kind::Uniform { blocks, step } => rng.below(blocks[direction]) * step[direction],
             Kind::Skewed { skew, step, .. } => skew.next(rng) * *step,
             Kind::Zoned { zones, step } => zones.next(rng) * *step,
-            Kind::Skipping { .. } | Kind::Runs { .. } | Kind::Partly { .. } => {
+            Kind::Skipping { .. } | Kind::Runs { .. } | Kind::Partly { .. } | Kind::Strided(_) => {
                 return self.next_after(direction, length, sizes, rng);
             }
             Kind::Sequential { position } => {
@@ -232,8 +241,26 @@ impl Pattern {
                 position[direction] = offset + length;
                 Some((offset, length))
             }
+            Kind::Strided(strided) => strided.next(direction, length, bytes, sizes, rng),
             _ => unreachable!("other kinds do not ask where the last request was"),
         }
+    }
+
+    /// Where the next request of a zone of so many bytes begins: one in sequence may end behind it, as in fio.
+    pub(super) fn next_within(
+        &mut self,
+        zone: u64,
+        direction: usize,
+        length: u64,
+        sizes: &Sizes,
+        rng: &mut Rng,
+    ) -> Option<u64> {
+        let Kind::Sequential { position } = &mut self.kind else {
+            return Some(self.next(direction, sizes.smallest, sizes, rng)?.0);
+        };
+        let offset = Some(position[direction]).filter(|&offset| offset < zone).unwrap_or(0);
+        position[direction] = offset + length;
+        Some(offset)
     }
 
     /// Offset of the next request, where that is known ahead.
@@ -259,6 +286,7 @@ impl Pattern {
                 places.restart(rng);
             }
             Kind::Map { map, blocks, .. } => *map = Permutation::new(*blocks, rng),
+            Kind::Strided(strided) => strided.restart(rng),
             // What is hot stays hot.
             Kind::Uniform { .. } | Kind::Skewed { .. } | Kind::Zoned { .. } => {}
         }

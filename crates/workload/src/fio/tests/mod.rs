@@ -11,6 +11,7 @@ mod around;
 mod options;
 mod pace;
 mod place;
+mod strided;
 
 /// Units of the test device: 1 GiB.
 const UNITS: u32 = 1 << 18;
