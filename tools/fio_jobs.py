@@ -253,7 +253,9 @@ DRAWN_SIZES = "block sizes are drawn: bytes are equal to within the largest"
 MAP_OF_SMALLEST = "fio's random map has blocks of the smallest size of any direction, and is full before the file is"
 PARTIAL_END = "the file ends with a part of a block, and fio ends when it comes there: by chance, at another request"
 NOT_THERE = "fio takes the per cent of `offset` of a file that is not there yet"
-ZONE_BEYOND = "a zone lies across the file's end, where a random place behind it ends fio: by chance, at another request"
+ZONE_BEYOND = (
+    "a zone lies across the file's end, where a random place behind it ends fio: by chance, at another request"
+)
 
 
 def outcome(text: str, fio: Outcome, own: Outcome) -> str:

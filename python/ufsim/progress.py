@@ -14,12 +14,15 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TaskID,
     TaskProgressColumn,
     TextColumn,
     TimeRemainingColumn,
 )
 from rich.progress import TransferSpeedColumn as SpeedColumn
+from rich.text import Text
 
 from ufsim._core import ConfigError
 
@@ -108,6 +111,43 @@ class Phase:
         return f"{self.name} {', '.join(parts)} ({self.sim_ns / 1e9:.1f} s simulated)"
 
 
+@dataclass
+class TimeLeft:
+    """Time left at the rate up to the last step. It does not grow meanwhile, however long the next step takes."""
+
+    start: float
+    last: float = 0.0
+    done: int = 0
+    total: int | None = None
+
+    def step(self, now: float, done: int, total: int | None) -> None:
+        """At a time so many are done."""
+        if done != self.done:
+            self.last, self.done = now, done
+        self.total = total
+
+    def seconds(self, now: float) -> float | None:
+        """Unknown before the first step."""
+        if self.total is None or not self.done:
+            return None
+        each, left = (self.last - self.start) / self.done, self.total - self.done
+        return max(left * each - (now - self.last), (left - 1) * each, 0.0)
+
+
+class LeftColumn(ProgressColumn):
+    """Shows a time left."""
+
+    def __init__(self, left: TimeLeft) -> None:
+        super().__init__()
+        self._left = left
+
+    def render(self, task: Task) -> Text:
+        """The column of a bar."""
+        del task
+        seconds = self._left.seconds(time.monotonic())
+        return Text("" if seconds is None else f"{clock(seconds)} left", style="progress.remaining")
+
+
 class CountDisplay:
     """One bar that counts; elsewhere than on a terminal, lines. Its calls may come from any thread."""
 
@@ -115,12 +155,13 @@ class CountDisplay:
         self._console = console or Console(file=sys.stderr)
         self._start = time.monotonic()
         self._name, self._done, self._total, self._shown, self._doing = name, 0, total, False, ""
+        self._left = TimeLeft(self._start, total=total)
         self._heartbeat = Heartbeat(self._console, self._line)
         columns = (
             TextColumn(name),
             BarColumn(),
             MofNCompleteColumn(),
-            TimeRemainingColumn(),
+            LeftColumn(self._left),
             TextColumn("{task.fields[rate]}{task.fields[doing]}"),
         )
         self._progress = Progress(*columns, console=self._console, transient=True)
@@ -139,8 +180,8 @@ class CountDisplay:
 
     def _line(self) -> str:
         of = f" of {self._total:,}" if self._total is not None else ""
-        rate = self._done / (time.monotonic() - self._start)
-        left = f", {clock((self._total - self._done) / rate)} left" if self._total and rate else ""
+        seconds = self._left.seconds(time.monotonic())
+        left = "" if seconds is None else f", {clock(seconds)} left"
         return f"{self._done:,}{of} {self._name}{left}{self._doing}"
 
     def doing(self, what: str) -> None:
@@ -151,6 +192,7 @@ class CountDisplay:
     def __call__(self, done: int, total: int | None = None) -> None:
         """Shows that `done` are done, of `total` if that was not known before."""
         self._done, self._total, self._doing = done, self._total if total is None else total, ""
+        self._left.step(time.monotonic(), done, self._total)
         self._show()
 
     def _show(self) -> None:

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from ufsim import progress
 from ufsim._core import ConfigError
-from ufsim.progress import CountDisplay, Heartbeat, ProgressDisplay, clock
+from ufsim.progress import CountDisplay, Heartbeat, ProgressDisplay, TimeLeft, clock
 
 
 def shown(terminal: bool) -> str:
@@ -103,3 +103,16 @@ def test_a_wrong_interval_is_told(monkeypatch, seconds: str) -> None:
 )
 def test_times_are_told_as_people_read_them(seconds: float, told: str) -> None:
     assert clock(seconds) == told
+
+
+def test_a_long_step_does_not_make_the_time_left_grow() -> None:
+    left = TimeLeft(start=0.0)
+    left.step(0.0, 0, 10)
+    assert left.seconds(5.0) is None, "nothing is known before the first step"
+    left.step(20.0, 2, 10)
+    told = [left.seconds(now) for now in (20.0, 25.0, 30.0, 60.0, 600.0)]
+    assert told == [80.0, 75.0, 70.0, 70.0, 70.0], "seven whole steps are left at least"
+    left.step(600.0, 3, 10)
+    assert left.seconds(600.0) == 1400.0
+    left.step(2000.0, 10, 10)
+    assert left.seconds(2001.0) == 0.0
