@@ -38,9 +38,9 @@ STEPS ?= 10000000
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
-.PHONY: help demo test docs scorecard reproduce fits flush-search wheel wheel-test sdist-test crash soak explore \
-	mutants fuzz linux check-format check-rust check-clippy check-python quick example install bench bless format clean \
-	clients test-device test-linux soak-device bench-device
+.PHONY: help demo test docs scorecard reproduce fits flush-search wheel release wheel-test sdist-test crash soak \
+	explore mutants fuzz linux check-format check-rust check-clippy check-python quick example install bench bless \
+	format clean clients test-device test-linux soak-device bench-device
 
 help:
 	@echo "make demo     compare four schemes on a phone in use (about two minutes); picture in out/demo.png"
@@ -63,6 +63,7 @@ help:
 	@echo "make mutants  changes what a branch has changed once more: does a test fail? (fetches cargo-mutants)"
 	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, fetches cargo-fuzz"
 	@echo "make wheel    wheel and sdist of a release in out/dist, checked by auditwheel and twine"
+	@echo "make release  the same, with notes, tag and sums for a forge (CHANGELOG.md names the version)"
 	@echo "make wheel-test  the wheel in an empty environment: no compiler, no network (sdist-test: the sdist, long)"
 	@echo "make install  build ufsim into .venv: the command line is .venv/bin/ufsim"
 	@echo "make bench    print the simulator's speed and memory (RECORD=FILE: nine runs of each case; CASES='WORD...')"
@@ -123,6 +124,9 @@ flush-search: install
 # The first two take what make install has compiled; the last one compares with it.
 wheel: install
 	$(TOOLS) release build
+
+release: wheel
+	$(TOOLS) release forge
 
 wheel-test: install
 	$(TOOLS) release try

@@ -21,6 +21,14 @@ def build(profile: Profile = "release") -> None:
     wheel.build(profile)
 
 
+@app.command()
+def forge() -> None:
+    """Notes, tag and sums beside the packages, as a forge asks for them. CHANGELOG.md has to name the version."""
+    from tools.release.forge import write
+
+    write()
+
+
 @app.command("try")
 def try_it(
     wheel: Annotated[Path | None, typer.Argument(exists=True, resolve_path=True)] = None, profile: Profile = "release"

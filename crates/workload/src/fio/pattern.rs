@@ -1,7 +1,7 @@
 //! Which bytes of its region a clone requests next.
 
 use super::options::{After, Amount, BlockSizes, Distribution, Law, Options, SizeShare};
-use super::strided::Strided;
+use super::strided::Zone;
 use crate::permutation::Permutation;
 use crate::skew::Skew;
 use crate::zones::Zones;
@@ -82,7 +82,7 @@ impl Sizes {
 /// The length of a request at a place of a region of so many bytes: as wished, or the smallest where that does not fit.
 /// Where even that does not, a request that goes on behind another one ends the region, as in fio.
 #[inline(always)]
-pub(super) fn fitting(length: u64, offset: u64, bytes: u64, sizes: &Sizes) -> Option<u64> {
+fn fitting(length: u64, offset: u64, bytes: u64, sizes: &Sizes) -> Option<u64> {
     let left = bytes - offset;
     if length <= left { Some(length) } else { Some(sizes.smallest).filter(|&smallest| smallest <= left) }
 }
@@ -107,8 +107,8 @@ enum Kind {
     Skewed { skew: Skew, step: u64 },
     /// Some zones more often.
     Zoned { zones: Zones, step: u64 },
-    /// Zones one after another.
-    Strided(Box<Strided>),
+    /// Zones one after another; `places` counts from the start of a zone.
+    Strided { places: Box<Pattern>, zone: Zone },
 }
 
 /// The order in which a clone goes through a region. Offsets count from the start of the region.
@@ -122,8 +122,8 @@ impl Pattern {
     /// The order in `bytes` bytes of a file.
     pub(super) fn new(o: &Options, bytes: u64, sizes: &[Sizes; 3], rng: &mut Rng) -> Pattern {
         let Some(zoning) = o.zoning() else { return Pattern::unzoned(o, bytes, sizes, rng) };
-        let places = Pattern::unzoned(o, zoning.range.min(bytes), sizes, rng);
-        Pattern { bytes, kind: Kind::Strided(Box::new(Strided::new(zoning, places))) }
+        let places = Box::new(Pattern::unzoned(o, zoning.range.min(bytes), sizes, rng));
+        Pattern { bytes, kind: Kind::Strided { places, zone: Zone::first(zoning) } }
     }
 
     fn unzoned(o: &Options, bytes: u64, sizes: &[Sizes; 3], rng: &mut Rng) -> Pattern {
@@ -186,7 +186,7 @@ impl Pattern {
             Kind::Uniform { blocks, step } => rng.below(blocks[direction]) * step[direction],
             Kind::Skewed { skew, step, .. } => skew.next(rng) * *step,
             Kind::Zoned { zones, step } => zones.next(rng) * *step,
-            Kind::Skipping { .. } | Kind::Runs { .. } | Kind::Partly { .. } | Kind::Strided(_) => {
+            Kind::Skipping { .. } | Kind::Runs { .. } | Kind::Partly { .. } | Kind::Strided { .. } => {
                 return self.next_after(direction, length, sizes, rng);
             }
             Kind::Sequential { position } => {
@@ -241,20 +241,24 @@ impl Pattern {
                 position[direction] = offset + length;
                 Some((offset, length))
             }
-            Kind::Strided(strided) => strided.next(direction, length, bytes, sizes, rng),
+            Kind::Strided { places, zone } => {
+                let (begin, anew) = zone.enter(bytes);
+                if anew {
+                    places.restart(rng);
+                }
+                let within = places.next_within(zone.bytes(), direction, length, sizes, rng)?;
+                // Only its start has to lie in the zone, and the region ends for one that would start behind it.
+                let offset = Some(begin + within).filter(|&offset| offset < bytes)?;
+                let length = fitting(length, offset, bytes, sizes)?;
+                zone.count(length);
+                Some((offset, length))
+            }
             _ => unreachable!("other kinds do not ask where the last request was"),
         }
     }
 
-    /// Where the next request of a zone of so many bytes begins: one in sequence may end behind it, as in fio.
-    pub(super) fn next_within(
-        &mut self,
-        zone: u64,
-        direction: usize,
-        length: u64,
-        sizes: &Sizes,
-        rng: &mut Rng,
-    ) -> Option<u64> {
+    /// Where the next request of a zone of so many bytes begins: one in sequence may end behind the zone, as in fio.
+    fn next_within(&mut self, zone: u64, direction: usize, length: u64, sizes: &Sizes, rng: &mut Rng) -> Option<u64> {
         let Kind::Sequential { position } = &mut self.kind else {
             return Some(self.next(direction, sizes.smallest, sizes, rng)?.0);
         };
@@ -286,7 +290,10 @@ impl Pattern {
                 places.restart(rng);
             }
             Kind::Map { map, blocks, .. } => *map = Permutation::new(*blocks, rng),
-            Kind::Strided(strided) => strided.restart(rng),
+            Kind::Strided { places, zone } => {
+                zone.restart();
+                places.restart(rng);
+            }
             // What is hot stays hot.
             Kind::Uniform { .. } | Kind::Skewed { .. } | Kind::Zoned { .. } => {}
         }

@@ -1,8 +1,5 @@
 //! Zones of a file that a clone takes in turn (`zonemode=strided`).
 
-use super::pattern::{Pattern, Sizes, fitting};
-use crate::Rng;
-
 /// The zones of a job, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Zoning {
@@ -14,52 +11,45 @@ pub(super) struct Zoning {
     pub skip: u64,
 }
 
-/// The order in which a clone goes through the zones of a region.
-#[derive(Clone, Debug)]
-pub(super) struct Strided {
+/// The zone in which a clone is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Zone {
     zoning: Zoning,
-    /// Where the present zone begins.
     begin: u64,
     /// Bytes requested in it.
     done: u64,
-    /// The order in a zone.
-    places: Pattern,
 }
 
-impl Strided {
-    /// Zones with an order inside of them, which counts from the start of a zone.
-    pub(super) fn new(zoning: Zoning, places: Pattern) -> Strided {
-        Strided { zoning, begin: 0, done: 0, places }
+impl Zone {
+    /// The first of a region.
+    pub(super) fn first(zoning: Zoning) -> Zone {
+        Zone { zoning, begin: 0, done: 0 }
     }
 
-    /// Offset and length of the next request in a region of so many bytes; see [`Pattern::next`]. As in fio, only the
-    /// start of a request has to lie in its zone, and the region ends for a request that would start behind it.
-    pub(super) fn next(
-        &mut self,
-        direction: usize,
-        length: u64,
-        bytes: u64,
-        sizes: &Sizes,
-        rng: &mut Rng,
-    ) -> Option<(u64, u64)> {
+    /// Where the zone of the next request begins in a region of so many bytes, and whether the order inside begins
+    /// anew, as fio has it: also whenever a multiple of the zone's length is done.
+    pub(super) fn enter(&mut self, bytes: u64) -> (u64, bool) {
         let Zoning { size, range, skip } = self.zoning;
         if self.done >= size {
             self.done = 0;
             let next = self.begin + range + skip;
             self.begin = if next < bytes { next } else { 0 };
         }
-        if self.done.is_multiple_of(range) {
-            self.places.restart(rng);
-        }
-        let offset = self.begin + self.places.next_within(range, direction, length, sizes, rng)?;
-        let length = if offset < bytes { fitting(length, offset, bytes, sizes)? } else { return None };
-        self.done += length;
-        Some((offset, length))
+        (self.begin, self.done.is_multiple_of(range))
     }
 
-    /// Starts from the beginning of the region.
-    pub(super) fn restart(&mut self, rng: &mut Rng) {
-        (self.begin, self.done) = (0, 0);
-        self.places.restart(rng);
+    /// So many bytes were requested in it.
+    pub(super) fn count(&mut self, bytes: u64) {
+        self.done += bytes;
+    }
+
+    /// Length of a zone.
+    pub(super) fn bytes(&self) -> u64 {
+        self.zoning.range
+    }
+
+    /// Goes back to the first one.
+    pub(super) fn restart(&mut self) {
+        *self = Zone::first(self.zoning);
     }
 }
