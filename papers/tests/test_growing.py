@@ -10,8 +10,7 @@ from ufsim_papers import book as making
 from ufsim_papers.claims import Measured
 from ufsim_papers.figure import Figure, Point, Setting
 from ufsim_papers.growing import doubled, settled
-from ufsim_papers.hpbvalve import kills
-from ufsim_papers.hpbvalve.runs import APPS
+from ufsim_papers.hpbvalve.runs import APPS, RESERVED, USUAL
 from ufsim_papers.intervals import Interval
 from ufsim_papers.measuring import Means
 from ufsim_papers.measuring import measured as measured_now
@@ -39,7 +38,8 @@ def test_what_has_no_value_or_no_interval_asks_for_more() -> None:
     assert not settled([Measured(KILLS, 70.0)])
     assert not settled([part(50, 60), Measured(KILLS, 70.0)]), "all parts have to be settled"
     assert settled([Measured(KILLS, True)]), "what holds or does not has no probability"
-    assert not settled([Measured(KILLS, 10.0, band=(0, 20), interval=Interval(5, 25, 95.0))], by_band=[KILLS])
+    beside = Measured(KILLS, 10.0, "HPB upstream", role="beside", interval=Interval(5, 50, 95.0))
+    assert settled([beside], by_band=[KILLS]), "what is not judged asks for nothing"
 
 
 def test_the_number_doubles_up_to_the_bound() -> None:
@@ -92,10 +92,14 @@ def test_figure_16_draws_up_to_its_bound_and_no_further() -> None:
     (figure,) = select("hpbvalve/f16")
     assert figure.further is not None
     for count, more in ((20, range(27, 47)), (40, range(47, 67)), (60, range(0))):
-        rows = [(scheme, 7 + seed) for scheme in kills.SCHEMES for seed in range(count)]
+        rows = [(scheme, 7 + seed) for scheme in ("ufs", RESERVED, "hpbvalve") for seed in range(count)]
         uses = [{"app": app, "launch": 1, "reads": 100} for app in APPS]
         frame = pd.DataFrame(rows, columns=["scheme", "seed"]).assign(
-            kills="[]", uses=pd.Series(uses).to_json(orient="records"), memory_mib=256, launch_ms=1.0
+            kills="[]",
+            uses=pd.Series(uses).to_json(orient="records"),
+            memory_mib=256,
+            launch_ms=1.0,
+            **USUAL.labels(),
         )
         points = figure.further(Setting(seed=7), frame)
         assert {point.labels["seed"] for point in points} == set(more), "without a kill no interval exists"

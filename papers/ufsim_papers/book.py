@@ -12,8 +12,9 @@ import pandas as pd
 
 import ufsim
 from ufsim import RunStore, StateCache, outputs
-from ufsim_papers.claims import Outcome, Place, Sample, load_claims, numbered, outcomes
+from ufsim_papers.claims import Sample
 from ufsim_papers.figure import Drawn, Figure, Missing, Point, Run, Setting
+from ufsim_papers.judged import Outcome, outcomes
 from ufsim_papers.latex import latex
 from ufsim_papers.measuring import Means, Progress, key, measured
 from ufsim_papers.registry import select
@@ -37,7 +38,8 @@ class Book:
     def outcomes(self) -> list[Outcome]:
         """Every claim of the five papers."""
         samples = [sample for drawn in self.figures for sample in drawn.samples]
-        return outcomes(samples, {place: why for drawn in self.figures for place, why in left_out(drawn).items()})
+        missing = {name: drawn.missing for drawn in self.figures for name in drawn.figure.claims if drawn.missing}
+        return outcomes(samples, missing)
 
     def outcomes_of(self, figure: Figure) -> list[Outcome]:
         """The claims that a figure measures."""
@@ -155,12 +157,6 @@ def planned(figure: Figure, setting: Setting) -> Plan:
     except Missing as missing:
         return Plan(figure, {}, str(missing))
     return Plan(figure, {seed: [_verified(point, setting) for point in own] for seed, own in points.items()})
-
-
-def left_out(drawn: Drawn) -> dict[Place, str]:
-    """Readings of a figure's claims that are not measured, each with the reason; none if its data is there."""
-    own = [claim for claim in load_claims() if claim.id in drawn.figure.claims]
-    return {(claim.id, at): drawn.missing for claim in own for at, _ in numbered(claim) if drawn.missing}
 
 
 def grown(plans: list[Plan], rows: Rows, setting: Setting, means: Means) -> list[Plan]:

@@ -1,70 +1,153 @@
-"""What the papers claim, what was measured under each reading of it, and the verdict, which is given here alone.
+"""The claims of the papers as data (`papers/claims.toml`), and what a figure says that it has measured of one.
 
-papers/README.md has the rules. In short: everything with chance in it needs `LEAST_SEEDS` seeds. A
-claim is *firm* if it is in its band under every reading, with the whole interval; *fragile* if it is in it under some,
-or with its median only; a *miss* if it is in it under none, or if there is nothing to compare. Before that is known it
-is *not yet* judged: readings that can still change the verdict are not measured, or with too few seeds.
+A claim is measured on a map: its conditions are axes, each with a range of options, of which the first is the default.
+`judged` gives classes, `maps` says which points of a map are needed.
 """
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Literal
 
-from ufsim_papers.folders import FOLDERS, PAPERS
-from ufsim_papers.intervals import Interval, Value, defined, exact, middle, of_median
+from ufsim_papers.folders import FOLDERS
+from ufsim_papers.intervals import Interval, Value
 
-Verdict = Literal["firm", "fragile", "miss", "not yet"]
-VERDICTS: tuple[Verdict, ...] = ("firm", "fragile", "miss", "not yet")
+# Everything with chance in it needs so many seeds.
 LEAST_SEEDS = 5
-# The only reading of a claim for which the data lists none.
-AS_SET_UP = "as set up"
 
 Band = tuple[float, float]
-# Claim, and the place of a reading among its readings.
-Place = tuple[str, int]
+# One of the values that a condition may have.
+Option = str | float | bool
+# An option for each axis of a claim, in the order of its conditions.
+Place = tuple[Option, ...]
+# A point of the map; the claim's foil; whether the command of `shown_by` shows the contradiction; what is never judged;
+# at which option of the condition `part` this claim places it, for the others.
+Role = Literal["point", "foil", "shown", "beside", "place"]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a measurement hangs on. With one option it is fixed, else an axis of the map.
+
+    `place` has the options at which the paper's set-up lies: `None` if nothing places it, empty if `placed_at` is told
+    by a measurement that is not there yet.
+    """
+
+    name: str
+    origin: str
+    options: tuple[Option, ...]
+    place: tuple[Option, ...] | None = None
+    placed_at: str = ""
+    placed_by: str = ""
+    note: str = ""
+
+    def text(self, option: Option) -> str:
+        """An option as a report names it."""
+        own = {True: "yes", False: "no"}.get(option) if isinstance(option, bool) else None
+        return own or (option if isinstance(option, str) else f"{option:g}")
+
+
+@dataclass(frozen=True)
+class PartOf:
+    """What a claim says besides its value, or that value itself (without a name). Without a band it holds or not."""
+
+    name: str
+    value: float | bool
+    unit: str
+    band: Band | None
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of a paper. `band` is `None` for an ordering or a shape, which holds or does not."""
+    """A claim of a paper. Keys are those of `papers/claims.toml`, whose head says what they mean."""
 
     id: str
     paper: str
     where: str
-    claim: str
-    value: float | bool
+    says: str
+    quantity: str
     unit: str
-    band: Band | None
-    setup: str
-    readings: tuple[str, ...] = (AS_SET_UP,)
+    value: float | bool
+    band: Band | None = None
+    conformance: bool = False
+    parts: tuple[PartOf, ...] = ()
+    beside: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    foil: str = ""
+    read_by: str = ""
+    weak: str = ""
+    shown_by: str = ""
+    missing: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    retired: str = ""
+
+    @cached_property
+    def axes(self) -> tuple[Condition, ...]:
+        """The conditions that have a range."""
+        return tuple(condition for condition in self.conditions if len(condition.options) > 1)
+
+    @cached_property
+    def needed(self) -> tuple[PartOf, ...]:
+        """What has to be in: the value and all parts; of an order that has parts these alone."""
+        own = PartOf("", self.value, self.unit, self.band)
+        return self.parts if self.unit == "order" and self.parts else (own, *self.parts)
+
+    def part(self, name: str) -> PartOf:
+        """A part by its name. Raises `KeyError`."""
+        for part in self.needed:
+            if part.name == name:
+                return part
+        raise KeyError(f"claim '{self.id}' has no part '{name}'; it has {', '.join(repr(p.name) for p in self.needed)}")
+
+    def place(self, at: Mapping[str, Option]) -> Place:
+        """The point at which some conditions have other options than the default. Raises `KeyError`."""
+        known = {axis.name: axis for axis in self.axes}
+        for name, option in at.items():
+            if name not in known or option not in known[name].options:
+                raise KeyError(f"claim '{self.id}' has no point where '{name}' is {option!r}")
+        return tuple(at.get(axis.name, axis.options[0]) for axis in self.axes)
+
+    def at(self, place: Place) -> dict[str, Option]:
+        """The options of a point by the names of their conditions."""
+        return {axis.name: option for axis, option in zip(self.axes, place, strict=True)}
+
+    def place_text(self, place: Place) -> str:
+        """A point as a report names it, by what is not at its default."""
+        pairs = [(axis, option) for axis, option in zip(self.axes, place, strict=True) if option != axis.options[0]]
+        return ", ".join(f"{short(axis.name)}: {axis.text(option)}" for axis, option in pairs)
+
+    def default_text(self) -> str:
+        """The point where all conditions are at their default."""
+        return ", ".join(f"{short(axis.name)}: {axis.text(axis.options[0])}" for axis in self.axes)
 
     def paper_value(self) -> str:
         """The paper's value with its unit."""
         return value_text(self.value, self.unit)
 
     def band_text(self) -> str:
-        """The band with its unit."""
+        """The band."""
         return "" if self.band is None else f"{self.band[0]:g} .. {self.band[1]:g}"
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A value of a claim, or of a part of it (a thread count, a kind of access), under one reading and with one seed.
+    """A value of a claim, or of a part of it, at a point of the map and with one seed.
 
-    `part` is the same with every seed; `told` is what else was measured, for people. `band` replaces the claim's band
-    for a part that has its own; `reason` says why it is not inside, as far as that is known. A value `None` has nothing
-    to compare with. A figure that pools samples of its own gives their `interval` and how many `seeds` they had.
+    `at` has the conditions that are not at their default. A part that is measured several times at a point, for each
+    number of threads, say, has a `case` for each, and all have to be in. `told` is what else was measured, for people;
+    `reason` says why it is not inside, as far as that is known. A value `None` has nothing to compare with. A figure
+    that pools samples of its own gives their `interval` and how many `seeds` they had.
     """
 
     claim: str
     value: Value
     part: str = ""
     told: str = ""
-    band: Band | None = None
+    at: Mapping[str, Option] = field(default_factory=dict)
+    case: str = ""
+    role: Role = "point"
     reason: str = ""
-    reading: int = 0
     interval: Interval | None = None
     seeds: int = 1
 
@@ -78,244 +161,72 @@ class Sample:
     chance: bool = True
 
 
-@dataclass
-class Part:
-    """A part of a claim under one reading, with the values of all seeds."""
-
-    name: str
-    band: Band | None
-    unit: str
-    samples: list[Sample]
-
-    @property
-    def first(self) -> Measured:
-        """What the first seed gave."""
-        return self.samples[0].measured
-
-    @property
-    def values(self) -> dict[int, Value]:
-        """Values by seed; none by itself of samples that were pooled."""
-        if self.first.interval is not None or self.first.seeds > 1:
-            return {}
-        return {sample.seed: cleaned(sample.measured.value) for sample in self.samples}
-
-    @property
-    def seeds(self) -> int:
-        """How many seeds the value comes from."""
-        return sum(sample.measured.seeds for sample in self.samples)
-
-    @property
-    def chance(self) -> bool:
-        """Does it differ from seed to seed?"""
-        return any(sample.chance for sample in self.samples)
-
-    @property
-    def value(self) -> Value:
-        """The median."""
-        return middle([sample.measured.value for sample in self.samples])
-
-    @property
-    def interval(self) -> Interval | None:
-        """The interval of the median."""
-        value = self.value
-        if value is None:
-            return None
-        if not self.chance:
-            return exact(value)
-        return self.first.interval or of_median([sample.measured.value for sample in self.samples])
-
-    @property
-    def enough(self) -> bool:
-        """Has it the seeds that a verdict needs?"""
-        return not self.chance or self.seeds >= LEAST_SEEDS
-
-    @property
-    def in_band(self) -> bool:
-        """Is the median inside the band?"""
-        value = self.value
-        return value is not None and inside(value, value, self.band)
-
-    @property
-    def interval_in_band(self) -> bool:
-        """Is the whole interval inside the band?"""
-        interval = self.interval
-        if interval is None or not self.in_band:
-            return False
-        return inside(interval.low, interval.high, None if isinstance(self.value, bool) else self.band)
-
-    @property
-    def text(self) -> str:
-        """The median with its unit and interval."""
-        interval = self.interval if self.chance else None
-        return told_value(self.value, None if interval is None else (interval.low, interval.high), self.unit)
-
-    def to_dict(self) -> dict[str, Any]:
-        """For programs."""
-        return {
-            "part": self.name,
-            **summary(self),
-            "band": self.band,
-            "values": {str(seed): value for seed, value in self.values.items()},
-            **({"told": self.first.told} if self.first.told else {}),
-            **({"reason": self.first.reason} if self.first.reason and not self.interval_in_band else {}),
-        }
-
-
-@dataclass
-class Reading:
-    """A way of measuring a claim, with its parts; or why it is not measured."""
-
-    name: str
-    parts: list[Part] = field(default_factory=list)
-    missing: str = ""
-
-    @property
-    def in_band(self) -> bool:
-        """Are the medians of all parts inside?"""
-        return bool(self.parts) and all(part.in_band for part in self.parts)
-
-    @property
-    def interval_in_band(self) -> bool:
-        """Are the intervals of all parts inside?"""
-        return bool(self.parts) and all(part.interval_in_band for part in self.parts)
-
-    @property
-    def enough(self) -> bool:
-        """Have all parts the seeds that a verdict needs?"""
-        return bool(self.parts) and all(part.enough for part in self.parts)
-
-    def to_dict(self) -> dict[str, Any]:
-        """For programs. Value and interval are those of the first part; in the band have to be all."""
-        if not self.parts:
-            none = dict.fromkeys(("value", "interval", "coverage_percent", "in_band", "interval_in_band"))
-            return {"name": self.name, **none, "seeds": 0, "missing": self.missing, "parts": []}
-        own = {"in_band": self.in_band, "interval_in_band": self.interval_in_band}
-        return {"name": self.name, **summary(self.parts[0]), **own, "parts": [part.to_dict() for part in self.parts]}
-
-
-@dataclass
-class Outcome:
-    """A claim with everything that was measured for it."""
-
-    claim: Claim
-    readings: list[Reading]
-
-    @property
-    def measured(self) -> bool:
-        """Was anything measured?"""
-        return any(reading.parts for reading in self.readings)
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict by the rules of the data."""
-        return verdict(self.readings)
-
-    def to_dict(self) -> dict[str, Any]:
-        """For programs."""
-        claim = self.claim
-        return {
-            "id": claim.id,
-            "paper": claim.paper,
-            "where": claim.where,
-            "claim": claim.claim,
-            "unit": claim.unit,
-            "paper_value": claim.value,
-            "band": claim.band,
-            "verdict": self.verdict,
-            "readings": [reading.to_dict() for reading in self.readings],
-        }
-
-
-def verdict(readings: Sequence[Reading]) -> Verdict:
-    """The verdict of a claim from all of its readings."""
-    measured = [reading for reading in readings if reading.parts]
-    if not measured or not all(reading.enough for reading in measured):
-        return "not yet"
-    if all(reading.interval_in_band for reading in readings):
-        return "firm"
-    if any(reading.in_band for reading in measured):
-        return "fragile"
-    return "miss" if len(measured) == len(readings) else "not yet"
-
-
-def outcomes(samples: Iterable[Sample], missing: Mapping[Place, str] | None = None) -> list[Outcome]:
-    """Every claim with what was measured for it; `missing` says why a reading is not measured."""
-    missing = missing or {}
-    by_id = {
-        claim.id: Outcome(claim, [Reading(name, [], missing.get((claim.id, at), "")) for at, name in numbered(claim)])
-        for claim in load_claims()
-    }
-    for sample in samples:
-        own = sample.measured
-        if own.claim not in by_id:
-            raise KeyError(f"'{own.claim}' is no claim")
-        outcome = by_id[own.claim]
-        parts = outcome.readings[own.reading].parts
-        known = next((part for part in parts if part.name == own.part), None)
-        if known is None:
-            parts.append(Part(own.part, own.band or outcome.claim.band, outcome.claim.unit, [sample]))
-        else:
-            known.samples.append(sample)
-    return list(by_id.values())
-
-
-def numbered(claim: Claim) -> Iterable[tuple[int, str]]:
-    """The readings of a claim with their places."""
-    return enumerate(claim.readings)
+def short(name: str) -> str:
+    """A shared condition without the name of its paper."""
+    return name.rpartition(".")[2]
 
 
 @cache
 def load_claims() -> tuple[Claim, ...]:
-    """All claims of the five papers, in the order of papers and data."""
-    paths = [FOLDERS / paper / "claims.toml" for paper in PAPERS]
-    entries = [tomllib.loads(path.read_text(encoding="utf-8"))["claim"] for path in paths if path.exists()]
-    return tuple(
-        Claim(
-            id=entry["id"],
-            paper=entry["paper"],
-            where=entry["where"],
-            claim=entry["claim"],
-            value=entry["value"],
-            unit=entry["unit"],
-            band=tuple(entry["band"]) if "band" in entry else None,
-            setup=entry.get("setup", ""),
-            readings=tuple(entry.get("readings", (AS_SET_UP,))),
-        )
-        for own in entries
-        for entry in own
+    """All claims of the five papers, in the order of the data."""
+    document = tomllib.loads((FOLDERS / "claims.toml").read_text(encoding="utf-8"))
+    shared = {entry["name"]: entry for entry in document["condition"]}
+    return tuple(_claim(entry, shared) for entry in document["claim"])
+
+
+def claim_of(name: str) -> Claim:
+    """A claim by its name. Raises `KeyError`."""
+    for claim in load_claims():
+        if claim.id == name:
+            return claim
+    raise KeyError(f"'{name}' is no claim")
+
+
+def _claim(entry: Mapping[str, Any], shared: Mapping[str, Mapping[str, Any]]) -> Claim:
+    plain: dict[str, Any] = {name: entry[name] for name in PLAIN if name in entry}
+    lists: dict[str, Any] = {name: tuple(entry[name]) for name in ("beside", "missing", "needs") if name in entry}
+    conditions = [shared[own["shared"]] if "shared" in own else own for own in entry.get("conditions", ())]
+    return Claim(
+        **plain,
+        **lists,
+        band=_band(entry),
+        conformance=entry.get("kind") == "conformance",
+        parts=tuple(_part(part) for part in entry.get("parts", ())),
+        conditions=tuple(_condition(own) for own in conditions),
     )
 
 
-def counted(verdicts: Iterable[str]) -> str:
-    """How many claims are firm, fragile, missed and not judged yet, in words."""
-    words = list(verdicts)
-    return ", ".join(f"{words.count(word)} {word}" for word in VERDICTS) + f", of {len(words)}"
+PLAIN = ("id", "paper", "where", "says", "quantity", "unit", "value", "foil", "read_by", "weak", "shown_by", "retired")
 
 
-def summary(part: Part) -> dict[str, Any]:
-    """Value, interval and band of a part, for programs."""
-    interval = part.interval
-    return {
-        "value": part.value,
-        "interval": None if interval is None else [interval.low, interval.high],
-        "coverage_percent": None if interval is None else interval.coverage_percent,
-        "in_band": part.in_band,
-        "interval_in_band": part.interval_in_band,
-        "seeds": part.seeds,
-        "chance": part.chance,
-    }
+def _part(entry: Mapping[str, Any]) -> PartOf:
+    return PartOf(entry["name"], entry.get("value", True), entry.get("unit", "order"), _band(entry))
 
 
-def inside(low: float, high: float, band: Band | None) -> bool:
-    """Does an interval lie in a band? Without one it has to hold throughout."""
-    if isinstance(low, bool) or band is None:
-        return bool(low) and bool(high)
-    return band[0] <= low and high <= band[1]
+def _band(entry: Mapping[str, Any]) -> Band | None:
+    return (entry["band"][0], entry["band"][1]) if "band" in entry else None
 
 
-def cleaned(value: Value) -> Value:
-    """A value as JSON can hold it."""
-    return value if defined(value) else None
+def _condition(entry: Mapping[str, Any]) -> Condition:
+    options = tuple(entry["range"]) if "range" in entry else (entry["value"],)
+    placed = entry.get("placed")
+    return Condition(
+        name=entry["name"],
+        origin=entry["origin"],
+        options=options,
+        place=None if placed is None else _placed(placed["at"], options),
+        placed_at="" if placed is None else str(placed["at"]),
+        placed_by="" if placed is None else placed["by"],
+        note=entry.get("note", ""),
+    )
+
+
+def _placed(at: Option | Sequence[float], options: Sequence[Option]) -> tuple[Option, ...]:
+    """The options at a place: one of them, or those between two numbers."""
+    if isinstance(at, list):
+        low, high = at
+        return tuple(option for option in options if not isinstance(option, str) and low <= option <= high)
+    return tuple(option for option in options if option == at)
 
 
 UNITS = {
@@ -339,14 +250,15 @@ def value_text(value: Value, unit: str) -> str:
     return with_unit(value, unit)
 
 
-def told_value(value: Value, interval: Sequence[float] | None, unit: str) -> str:
+def told_value(value: Value, interval: Iterable[float] | None, unit: str) -> str:
     """A value with its unit, and with its interval if there is one."""
     text = value_text(value, unit)
     if value is None or interval is None:
         return text
+    low, high = interval
     if isinstance(value, bool):
-        return text if interval[0] == interval[1] else f"{text}, not in every case"
-    return f"{text} ({with_unit(interval[0], unit)} .. {with_unit(interval[1], unit)})"
+        return text if low == high else f"{text}, not in every case"
+    return f"{text} ({with_unit(low, unit)} .. {with_unit(high, unit)})"
 
 
 def with_unit(value: float, unit: str) -> str:

@@ -16,10 +16,17 @@ from ufsim.commands import CacheOption, CountDisplay, JobsOption, JsonOption, Sc
 
 if TYPE_CHECKING:
     from ufsim_papers.book import Book
-    from ufsim_papers.claims import Outcome
     from ufsim_papers.figure import Setting
+    from ufsim_papers.judged import Outcome
 
-VERDICT_STYLES = {"firm": "green", "fragile": "yellow", "miss": "bold red", "not yet": "dim"}
+STYLES = {
+    "reproduced": "green",
+    "reproduced-if": "green",
+    "contradicted": "bold red",
+    "not-determinable": "yellow",
+    "open": "dim",
+    "conformance": "",
+}
 
 
 def reproduce(
@@ -30,7 +37,7 @@ def reproduce(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer points: a minute or two instead of many.")] = False,
     scorecard: Annotated[
-        bool, typer.Option("--scorecard", help="Measure with five seeds, and print all claims with their verdicts.")
+        bool, typer.Option("--scorecard", help="Measure with five seeds, and print all claims with their classes.")
     ] = False,
     seed: Annotated[int, run_option("seed")] = 1,
     seeds: Annotated[
@@ -114,31 +121,48 @@ def print_book(console: Screen, book: "Book", *, scorecard: bool) -> None:
 
 
 def claims_table(outcomes: "Iterable[Outcome]") -> Table:
-    """Claims with the paper's value, the band, what was measured under each reading, and the verdict."""
-    from ufsim_papers.claims import counted
+    """Claims with the paper's value, the band, what was measured at each point, and the class."""
+    from ufsim_papers.judged import counted
 
     outcomes = list(outcomes)
-    title = f"{counted(outcome.verdict for outcome in outcomes)} claims"
-    table = Table(box=box.SIMPLE, title=title, title_justify="left", pad_edge=False)
-    for heading in ("claim", "paper", "band", "measured", "verdict"):
-        table.add_column(heading, no_wrap=heading in ("claim", "band", "verdict"))
+    table = Table(box=box.SIMPLE, title=f"claims: {counted(outcomes)}", title_justify="left", pad_edge=False)
+    for heading in ("claim", "paper", "band", "measured", "class"):
+        table.add_column(heading, no_wrap=heading in ("claim", "band", "class"))
     for outcome in outcomes:
-        verdict = Text(outcome.verdict, style=VERDICT_STYLES[outcome.verdict])
+        kind = Text(outcome.class_text, style=STYLES[outcome.class_])
         claim = outcome.claim
-        table.add_row(claim.id, claim.paper_value(), claim.band_text(), readings_text(outcome), verdict)
+        table.add_row(claim.id, claim.paper_value(), claim.band_text(), measured_text(outcome), kind)
     return table
 
 
-def readings_text(outcome: "Outcome") -> Text:
-    """What was measured of a claim: a line for each part, below the reading's name where there are several."""
-    cells = Text()
-    for reading in outcome.readings if outcome.measured else []:
-        if len(outcome.readings) > 1 or not reading.parts:
-            cells.append("\n" if cells else "").append(reading.name, style="italic")
-        if not reading.parts:
-            cells.append(": not measured", style=VERDICT_STYLES["not yet"])
-        for part in reading.parts:
-            what = f"{part.name}: " if part.name else ""
-            style = "" if part.in_band else VERDICT_STYLES["miss"]
-            cells.append("\n" if cells else "").append(what).append(part.text, style=style)
-    return cells
+# Of a larger map the terminal shows how many points are in; the report has all of them.
+MOST_POINTS = 4
+
+
+def measured_text(outcome: "Outcome") -> Text:
+    """What was measured of a claim: a line for each part of a point, the foil, and why it is still open."""
+    from ufsim_papers.judged import Part
+
+    lines = list[Text]()
+
+    def add(part: Part, before: str = "") -> None:
+        what = f"{part.name}: " if part.name else ""
+        lines.append(Text(f"{before}{what}").append(part.text, style="" if part.in_band else "red"))
+
+    points, claim = list(outcome.points.values()), outcome.claim
+    if len(points) > MOST_POINTS:
+        states = [point.state(claim) for point in points]
+        lines.append(Text(f"in at {states.count('in')}, out at {states.count('out')} of {len(points)} points"))
+        points = []
+    for point in points:
+        if title := "; ".join(word for word in (claim.place_text(point.place), point.case) if word):
+            lines.append(Text(title, style="italic"))
+        for part in point.parts:
+            add(part)
+    for part in outcome.foil:
+        add(part, "foil: ")
+    for part in outcome.beside:
+        add(part, "beside: ")
+    if outcome.class_ == "open" and outcome.measured:
+        lines.append(Text(outcome.because, style="dim"))
+    return Text("\n").join(lines)

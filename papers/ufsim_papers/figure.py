@@ -168,17 +168,21 @@ class Drawn:
     @cached_property
     def svg(self) -> str:
         """The drawing as SVG."""
-        import io
+        return "" if self.drawing is None else as_svg(self.drawing, self.figure.id)
 
-        from matplotlib import rc_context
 
-        if self.drawing is None:
-            return ""
-        text = io.StringIO()
-        # Names inside the file would otherwise be random, and two books of the same data would differ.
-        with rc_context({"svg.hashsalt": self.figure.id, "svg.fonttype": "path"}):
-            self.drawing.savefig(text, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
-        return text.getvalue()
+def as_svg(drawing: Drawing, name: str) -> str:
+    """A drawing as an SVG element. Two of the same data and name are the same."""
+    import io
+
+    from matplotlib import rc_context
+
+    text = io.StringIO()
+    # Names inside the file would otherwise be random.
+    with rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
+        drawing.savefig(text, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    found = text.getvalue()
+    return found[found.index("<svg") :]
 
 
 def columns(result: Result) -> dict[str, Any]:

@@ -4,12 +4,12 @@ Their number doubles until every interval says something, or a bound is reached.
 claim asks for enough samples that it lies in the band, it also has to lie inside or outside of it as a whole: an
 interval across the border decides nothing. Outside counts as an answer, since samples that are added only until they
 please would be chosen by their result; and looks are few, since the more there are, the more likely one pleases by
-chance. What the verdict is when the bound comes first, `claims.py` says as ever.
+chance. What the class is when the bound comes first, `judged` says as ever.
 """
 
 from collections.abc import Collection, Iterable
 
-from ufsim_papers.claims import Band, Measured, load_claims
+from ufsim_papers.claims import Band, Measured, claim_of
 from ufsim_papers.intervals import Interval, defined
 
 
@@ -18,11 +18,10 @@ def settled(parts: Iterable[Measured], *, by_band: Collection[str] = ()) -> bool
 
     What holds or does not has no probability and asks for nothing.
     """
-    bands = {claim.id: claim.band for claim in load_claims()}
     return all(
-        answered(part, part.band or bands[part.claim] if part.claim in by_band else None)
+        answered(part, claim_of(part.claim).part(part.part).band if part.claim in by_band else None)
         for part in parts
-        if not isinstance(part.value, bool)
+        if not isinstance(part.value, bool) and part.role == "point"
     )
 
 

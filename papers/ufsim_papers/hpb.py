@@ -1,6 +1,7 @@
 """HPB, "Improving Flash Storage Performance by Caching Address Mapping Table in Host Memory" (HotStorage 2017)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -8,9 +9,10 @@ from matplotlib.figure import Figure as Drawing
 
 from ufsim import Spec
 from ufsim_papers import draw
-from ufsim_papers.claims import Measured
-from ufsim_papers.figure import Label, Run, Setting, figure
+from ufsim_papers.claims import Measured, Option, claim_of
+from ufsim_papers.figure import Label, Run, Setting, Value, figure
 from ufsim_papers.folders import job
+from ufsim_papers.maps import needed
 
 SCHEMES = ("ufs", "hpb")
 THREADS = (1, 2, 4, 8, 16)
@@ -18,26 +20,52 @@ KINDS = ("seqread", "seqwrite", "randwrite")
 SHARES = tuple(range(10, 100, 10))
 CHUNKS = (4, 8, 16, 32, 64, 128, 256, 512)
 
-# Why claims miss, as far as it is known; shown only beside a miss.
-READS_MISS = (
-    "the paper gives no flash times; with a map read as long as a data read, as its Fig. 1 draws it, and the flash as "
-    "the only bottleneck, HPB saves more than on the paper's phone, where processor and kernel take their share of "
-    "each read. With metadata in SLC mode and read in half the time it saves less"
-)
+# Axes of the maps: time of a map read over that of a data read, and processor time of a read in us.
+RATIO, HOST = "hpb.map-over-data", "hpb.host-us"
+TLC_READ_US = 70
+# A Galaxy S7 has eight cores.
+PROCESSORS = 8
+
+
+def at(ratio: float, host_us: float = 0) -> dict[str, Value]:
+    """The settings of a point; none at the default, so that figures share its runs. Times are whole microseconds."""
+    settings: dict[str, Value] = {}
+    if ratio != 1:
+        settings["nand.slc_read_us"] = round(TLC_READ_US * ratio)
+    if host_us:
+        settings |= {"host_time.read_submit_ns": round(host_us * 1000), "host_time.processors": PROCESSORS}
+    return settings
+
+
+def ratios(claim: str) -> list[dict[str, Option]]:
+    """The points of a claim's map."""
+    own = claim_of(claim)
+    return [own.at(place) for place in needed(own)]
 
 
 def sweep(
-    label: str, values: Sequence[Label], quick: Sequence[Label], workload: Callable[[Any], str]
+    label: str,
+    values: Sequence[Label],
+    quick: Sequence[Label],
+    workload: Callable[[Any], str],
+    points: Sequence[Mapping[str, Option]] = ({},),
 ) -> Callable[[Setting], list[Run]]:
-    """Both schemes under the workload of each value of a label."""
+    """Both schemes under the workload of each value of a label, at each point of a map."""
 
-    def spec(value: Label, scheme: str, setting: Setting) -> Spec:
+    def spec(value: Label, scheme: str, settings: dict[str, Value], setting: Setting) -> Spec:
         own = workload(value)
-        return Spec(workload=own, scheme=scheme, profile="hpb", precondition="none", seed=setting.seed)
+        return Spec(
+            workload=own, scheme=scheme, profile="hpb", precondition="none", settings=settings, seed=setting.seed
+        )
 
     def runs(setting: Setting) -> list[Run]:
         return [
-            Run({label: value, "scheme": scheme}, spec(value, scheme, setting))
+            Run(
+                {label: value, "scheme": scheme, "ratio": ratio, "host_us": host_us},
+                spec(value, scheme, at(ratio, host_us), setting),
+            )
+            for point in (points[:1] if setting.quick else points)
+            for ratio, host_us in [(float(point.get(RATIO, 1)), float(point.get(HOST, 0)))]
             for value in (quick if setting.quick else values)
             for scheme in SCHEMES
         ]
@@ -56,8 +84,20 @@ def chunks(kib: int) -> str:
 
 
 def pairs(frame: pd.DataFrame, label: str) -> pd.DataFrame:
-    """Throughput: a row for each value of `label`, a column for each scheme."""
-    return frame.pivot(index=label, columns="scheme", values="throughput_mib_per_s")[list(SCHEMES)]
+    """Throughput at the default: a row for each value of `label`, a column for each scheme."""
+    (table,) = (own for point, own in by_point(frame, label) if not point)
+    return table
+
+
+def by_point(frame: pd.DataFrame, label: str) -> list[tuple[dict[str, Option], pd.DataFrame]]:
+    """The same at each point of a map, with the conditions that are not at their default."""
+    found = []
+    for ratio, host_us in dict.fromkeys(zip(frame["ratio"], frame["host_us"], strict=True)):
+        own = frame[(frame["ratio"] == ratio) & (frame["host_us"] == host_us)]
+        point: dict[str, Option] = ({RATIO: float(ratio)} if ratio != 1 else {}) | ({HOST: host_us} if host_us else {})
+        table = own.pivot(index=label, columns="scheme", values="throughput_mib_per_s")[list(SCHEMES)]
+        found.append((point, table))
+    return found
 
 
 def gains(table: pd.DataFrame) -> pd.Series:
@@ -84,40 +124,70 @@ def draw_pairs(table: pd.DataFrame, x_label: str, paper: tuple[float, float] | N
     return figure
 
 
+def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
+    claim = "hpb.f6.random-read"
+    measured = [
+        Measured(claim, float(gain), at=point, case=f"{number} threads")
+        for point, table in by_point(frame, "threads")
+        for number, gain in gains(table).items()
+    ]
+    # Fig. 1 taken literally is the default, and the foil.
+    return measured + [replace(one, role="foil", at={}) for one in measured if not one.at]
+
+
 F6 = figure(
     "hpb/f6",
-    runs=sweep("threads", THREADS, (1, 16), threads),
+    runs=sweep("threads", THREADS, (1, 16), threads, ratios("hpb.f6.random-read")),
     draw=lambda frame: draw_pairs(pairs(frame, "threads"), "threads", (59, 67)),
-    measure=lambda frame: [
-        Measured("hpb.f6.random-read", gain, f"{number} threads", reason=READS_MISS)
-        for number, gain in gains(pairs(frame, "threads")).items()
-    ],
+    measure=_f6_measure,
 )
+
+
+# The foils of Fig. 7: a device that keeps single entries, and so reads its map for every 4 KiB; HPB that does not wait.
+FOILS: dict[str, tuple[str, dict[str, Value]]] = {
+    "a map read for each 4 KiB": ("seqread", {"scheme.segment-log.cached": "entries"}),
+    "groups fetched while writes wait": ("randwrite", {"scheme.hpb.max_defer_us": 0}),
+}
+
+
+def _f7_runs(setting: Setting) -> list[Run]:
+    usual = sweep("access", KINDS, KINDS, lambda kind: job(f"hpb/f7-{kind}"), ratios("hpb.f7.neutral"))(setting)
+    default = [run for run in usual if run.labels["ratio"] == 1]
+    return [Run({**run.labels, "foil": ""}, run.spec) for run in usual] + [
+        Run({**run.labels, "foil": name}, replace(run.spec, settings=settings))
+        for name, (kind, settings) in FOILS.items()
+        for run in default
+        if run.labels["access"] == kind
+    ]
+
+
+def _f7_measure(frame: pd.DataFrame) -> list[Measured]:
+    claim = "hpb.f7.neutral"
+    measured = [
+        Measured(claim, float(gain), at=point, case=str(kind))
+        for point, table in by_point(frame[frame["foil"] == ""], "access")
+        for kind, gain in gains(table).reindex(KINDS).items()
+    ]
+    for name in FOILS:
+        gain = gains(pairs(frame[frame["foil"] == name], "access"))
+        measured.append(Measured(claim, float(gain.iloc[0]), case=f"{name}, {gain.index[0]}", role="foil"))
+    return measured
 
 
 F7 = figure(
     "hpb/f7",
-    runs=sweep("access", KINDS, KINDS, lambda kind: job(f"hpb/f7-{kind}")),
-    draw=lambda frame: draw_pairs(pairs(frame, "access").reindex(KINDS), "access", (-3, 3)),
-    measure=lambda frame: [
-        Measured(
-            "hpb.f7.neutral",
-            gain,
-            str(kind),
-            reason="eight streams of 512 KiB reads fill the SRAM with data and push segments out between two uses",
-        )
-        for kind, gain in gains(pairs(frame, "access").reindex(KINDS)).items()
-    ],
+    runs=_f7_runs,
+    draw=lambda frame: draw_pairs(pairs(frame[frame["foil"] == ""], "access").reindex(KINDS), "access", (-3, 3)),
+    measure=_f7_measure,
 )
 
 
 def _f8_measure(frame: pd.DataFrame) -> list[Measured]:
     gain = gains(pairs(frame, "reads"))
-    rising = all(later > earlier for earlier, later in zip(gain, gain.iloc[1:], strict=False))
+    told = "by share of reads in per cent: " + ", ".join(f"{share} {value:.1f}" for share, value in gain.items())
     return [
-        Measured("hpb.f8.mixed", float(gain.loc[10]), "10% reads", band=(3, 15)),
-        Measured("hpb.f8.mixed", float(gain.loc[90]), "90% reads", reason=f"follows from hpb.f6: {READS_MISS}"),
-        Measured("hpb.f8.mixed", rising, "rising with the share of reads"),
+        Measured("hpb.f8.mixed", float(gain.max()), told=told),
+        Measured("hpb.f8.mixed", float(gain.loc[10]), "10% reads"),
     ]
 
 
@@ -130,21 +200,28 @@ F8 = figure(
 
 
 def _f9_measure(frame: pd.DataFrame) -> list[Measured]:
-    gain = gains(pairs(frame, "chunk_kib"))
-    # Neighbours may be level within what one more or one less map read changes.
-    shrinks = all(later < earlier + 2 for earlier, later in zip(gain, gain.iloc[1:], strict=False))
-    told = ", ".join(f"{chunk} KiB {value:.1f}" for chunk, value in gain.items())
+    claim = "hpb.f9.chunk-size"
+    series = [(point, gains(table)) for point, table in by_point(frame, "chunk_kib")]
+    # A device that reads its map for each 4 KiB of a chunk reads chunks of any size as it reads 4 KiB.
+    literal = pd.Series(float(series[0][1].iloc[0]), series[0][1].index)
     return [
-        Measured("hpb.f9.chunk-size", shrinks, "shrinks with the chunk", told),
-        Measured(
-            "hpb.f9.chunk-size", bool(gain.iloc[-1] < gain.iloc[0] / 4), "512 KiB: less than a quarter of 4 KiB's"
-        ),
+        *(Measured(claim, falling(gain), told=_by_chunk(gain), at=point) for point, gain in series),
+        Measured(claim, falling(literal), told=_by_chunk(literal), role="foil"),
     ]
+
+
+def falling(values: pd.Series) -> bool:
+    """Is each value below the one before?"""
+    return bool(values.is_monotonic_decreasing and values.is_unique)
+
+
+def _by_chunk(gain: pd.Series) -> str:
+    return ", ".join(f"{chunk} KiB {value:.1f}" for chunk, value in gain.items())
 
 
 F9 = figure(
     "hpb/f9",
-    runs=sweep("chunk_kib", CHUNKS, (4, 64, 512), chunks),
+    runs=sweep("chunk_kib", CHUNKS, (4, 64, 512), chunks, ratios("hpb.f9.chunk-size")),
     draw=lambda frame: draw_pairs(pairs(frame, "chunk_kib"), "chunk (KiB)", None),
     measure=_f9_measure,
 )

@@ -1,11 +1,11 @@
-"""What pages of the documentation say of papers: claims with their verdicts, figures, assumptions, mechanisms.
+"""What pages of the documentation say of papers: claims with their classes, figures, assumptions, mechanisms.
 
 `docs` of the project puts it in where a page has a comment such as `claims hp-ufs`: `NAMED` says what there can be.
 """
 
 from collections.abc import Callable
 
-from ufsim_papers import mechanisms, scorecard
+from ufsim_papers import map_drawing, mechanisms, scorecard
 from ufsim_papers.folders import PAPERS
 from ufsim_papers.markdown import code, table
 from ufsim_papers.mqsim import page as mqsim
@@ -16,6 +16,7 @@ from ufsim_papers.telling import claims_table, reasons
 # Pages of the documentation, and the files in the project that they are.
 DOCUMENTS = {
     "papers/index.md": "papers/README.md",
+    "papers/found.md": "papers/found.md",
     **{f"papers/{name}.md": f"papers/{name}/README.md" for name in PAPERS if name != "phone"},
     "explanation/mqsim.md": "papers/mqsim/README.md",
 }
@@ -27,7 +28,19 @@ def claims(paper: str) -> str:
     own = [outcome for outcome in card.outcomes if outcome.claim.paper == paper]
     made = sorted({(entry["version"], entry["seeds"]) for entry in card.claims.values()})
     words = [f"ufsim {version} with {seeds} seeds" for version, seeds in made]
-    return f"Measured by {'; '.join(words)}.\n\n{claims_table(own)}\n{reasons(own)}"
+    picture = map_drawing.svg(own)
+    return f"Measured by {'; '.join(words)}.\n\n{claims_table(own)}\n{picture}\n{reasons(own)}"
+
+
+def unpublished(paper: str) -> str:
+    """Facts that claims of a paper hang on and nobody has published, with the claims."""
+    claims_of: dict[str, list[str]] = {}
+    for outcome in scorecard.committed().outcomes:
+        if outcome.claim.paper == paper:
+            for fact in outcome.claim.missing:
+                claims_of.setdefault(fact, []).append(f"{code(outcome.claim.id)} ({outcome.class_text})")
+    lines = [f"- {fact}: {', '.join(names)}" for fact, names in claims_of.items()]
+    return f"**{PAPERS[paper].title}**\n\n" + "\n".join(lines or ["- nothing that a claim hangs on"]) + "\n\n"
 
 
 def figures(paper: str) -> str:
@@ -51,6 +64,7 @@ def assumptions(paper: str) -> str:
 
 NAMED: dict[str, Callable[[str], str]] = {
     "claims": claims,
+    "unpublished": unpublished,
     "figures": figures,
     "numbers": numbers,
     "assumed": assumptions,

@@ -6,14 +6,15 @@ from html import escape
 from typing import TYPE_CHECKING
 
 import ufsim
-from ufsim_papers.claims import LEAST_SEEDS, VERDICTS
+from ufsim_papers import map_drawing
 from ufsim_papers.folders import PAPERS
-from ufsim_papers.telling import claims_table, css, reasons, verdict_html
+from ufsim_papers.judged import counted
+from ufsim_papers.telling import claims_table, class_html, reasons
 
 if TYPE_CHECKING:
     from ufsim_papers.book import Book
-    from ufsim_papers.claims import Outcome
     from ufsim_papers.figure import Drawn
+    from ufsim_papers.judged import Outcome
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1d2530; max-width: 1080px; margin: 2rem auto; padding: 0 1.2rem; }
@@ -22,8 +23,9 @@ h3 { margin: 2rem 0 .3rem; } nav a { margin-right: 1rem; } a { color: #0072b2; }
 table { border-collapse: collapse; width: 100%; margin: .8rem 0; font-size: .9rem; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #e3e8ef; vertical-align: top; }
 td code { white-space: nowrap; }
-.firm { color: #1b7837; font-weight: 600; } .fragile { color: #b35806; font-weight: 600; }
-.miss { color: #b2182b; font-weight: 600; } .not-yet { color: #7a7a7a; } .outside { color: #b2182b; }
+.reproduced, .reproduced-if { color: #1b7837; font-weight: 600; }
+.not-determinable { color: #b35806; font-weight: 600; }
+.contradicted, .paper-value { color: #b2182b; font-weight: 600; } .open { color: #7a7a7a; } .outside { color: #b2182b; }
 figure { margin: .5rem 0; } figure svg { max-width: 100%; height: auto; } figcaption { max-width: 60rem; }
 .paper { color: #5b6675; } .missing { background: #fff4e5; padding: .6rem .9rem; border-left: 4px solid #e69f00; }
 details { margin: .6rem 0; } pre { background: #f5f7fa; padding: .8rem; overflow-x: auto; font-size: .8rem; }
@@ -40,7 +42,7 @@ def report_html(book: Book) -> str:
         own = PAPERS[paper]
         parts.append(f'<h2 id="{paper}">{escape(own.title)}: {escape(own.about)}</h2>')
         claimed = [outcome for outcome in book.outcomes if outcome.claim.paper == paper]
-        parts += [claims_table(claimed), reasons(claimed)] if claimed else []
+        parts += [claims_table(claimed), map_drawing.svg(claimed), reasons(claimed)] if claimed else []
         parts += [figure_html(drawn, book.outcomes_of(drawn.figure)) for drawn in figures]
         parts.append(profile_html(own.profile))
     return f"""<!DOCTYPE html>
@@ -60,23 +62,20 @@ def report_html(book: Book) -> str:
 
 def head(book: Book, papers: list[str]) -> str:
     """Title, score and contents."""
-    counted = [outcome for outcome in book.outcomes if outcome.claim.paper in papers]
-    score = ", ".join(
-        f'<span class="{css(word)}">{sum(outcome.verdict == word for outcome in counted)} {word}</span>'
-        for word in VERDICTS
-    )
+    own = [outcome for outcome in book.outcomes if outcome.claim.paper in papers]
     quick = " Made with --quick: fewer points than the papers have." if book.setting.quick else ""
     links = "".join(f'<a href="#{paper}">{escape(paper)}</a>' for paper in papers)
     return f"""
 <h1>The papers' figures, measured again</h1>
 <p class="paper">ufsim {escape(ufsim.__version__)}, {book.setting.seeds} seeds from {book.setting.seed} on.{quick}</p>
-<p class="score">{score}, of {len(counted)} claims.</p>
-<p>A value is the median of all seeds. A claim is <em>firm</em> if it is inside its band under every reading of the
-paper, with every part and the whole interval in brackets; <em>fragile</em> if it is under some readings, or with its
-median only; a <em>miss</em> if it is under none, or if there is nothing to compare. With fewer than {LEAST_SEEDS} seeds
-where chance is involved, and where a reading that decides is not measured, it is <em>not yet</em> judged. One device
-profile serves all claims of a paper. Values of the papers are marked in the drawings in
-<span class="miss">red</span>.</p>
+<p class="score">{escape(counted(own))}.</p>
+<p>A value is the median of all seeds. A claim is measured on a map: over the ranges of what the paper leaves open. It
+is <em>reproduced</em> if it is in its band at every point, with every part and the whole interval in brackets, and its
+foil, a named wrong model, is not; <em>reproduced-if</em> a condition holds that an artefact, a source or the paper's
+own numbers show to have held; <em>contradicted</em> if it is outside everywhere and a command shows why;
+<em>not-determinable</em> if it hangs on what nobody has published; <em>open</em> otherwise, which is our debt.
+<em>Conformance</em> is listed and not counted. A class is weak if the foil is inside as well. One device profile serves
+all claims of a paper. Values of the papers are marked in the drawings in <span class="paper-value">red</span>.</p>
 {"".join(numbers_html(drawn) for drawn in book.figures)}
 <nav>{links}</nav>
 """
@@ -97,10 +96,9 @@ def figure_html(drawn: Drawn, outcomes: list[Outcome]) -> str:
     title = f"<h3 id='{figure.id.replace('/', '-')}'>{escape(figure.id)}: {escape(figure.title)}</h3>"
     if drawn.missing:
         return f"{title}<p class='missing'>Not measured: {escape(drawn.missing)}</p>"
-    marks = ", ".join(f"<code>{escape(outcome.claim.id)}</code> {verdict_html(outcome)}" for outcome in outcomes)
-    svg = drawn.svg[drawn.svg.index("<svg") :]
+    marks = ", ".join(f"<code>{escape(outcome.claim.id)}</code> {class_html(outcome)}" for outcome in outcomes)
     return f"""{title}
-<figure>{svg}
+<figure>{drawn.svg}
 <figcaption><p>{escape(figure.caption)}</p>
 <p class="paper">The paper: {escape(figure.paper_shows)} {marks}</p></figcaption>
 </figure>

@@ -5,36 +5,27 @@ the place of those in the folders of their papers; the others stay as they are, 
 measured it. The tables of papers/README.md are written anew; without files only this is done.
 
 A `scorecard.json` in a folder has the values of all seeds, or the interval of pooled ones, and what was told. All else
-follows from these and the claims: medians, intervals and verdicts (`claims`).
+follows from these and the claims: medians, intervals and classes (`judged`).
 """
 
 import argparse
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ufsim import ConfigError, outputs
-from ufsim_papers.claims import (
-    LEAST_SEEDS,
-    VERDICTS,
-    Claim,
-    Measured,
-    Outcome,
-    Place,
-    Sample,
-    counted,
-    load_claims,
-    outcomes,
-)
+from ufsim_papers.claims import LEAST_SEEDS, Claim, Measured, Sample, load_claims
 from ufsim_papers.folders import FOLDERS, PAPERS
 from ufsim_papers.intervals import Interval
+from ufsim_papers.judged import CLASSES, Outcome, counted, outcomes
 from ufsim_papers.markdown import table
 
 README = FOLDERS / "README.md"
 MARKS = {
     name: (f"<!-- {name}: made by python -m ufsim_papers.scorecard -->\n", f"<!-- end of {name} -->\n")
-    for name in ("verdicts", "opponents")
+    for name in ("classes", "opponents")
 }
 
 Entry = dict[str, Any]
@@ -50,14 +41,12 @@ class Scorecard:
     @property
     def outcomes(self) -> list[Outcome]:
         """Every claim of the five papers."""
-        samples, missing = list[Sample](), dict[Place, str]()
-        for name, entry in self.claims.items():
-            for at, reading in enumerate(entry["readings"]):
-                if isinstance(reading, str):
-                    missing[name, at] = reading
-                else:
-                    samples += [sample for part in reading for sample in samples_of(name, at, part, entry["seed"])]
-        return outcomes(samples, missing)
+        return outcomes(
+            sample
+            for name, entry in self.claims.items()
+            for part in entry["measured"]
+            for sample in samples_of(name, part, entry["seed"])
+        )
 
     def of(self, paper: str) -> "Scorecard":
         """The part of a paper."""
@@ -69,28 +58,28 @@ class Scorecard:
         """The scorecard as JSON, with a line for each part."""
         claims = []
         for name, entry in self.claims.items():
-            readings = ",\n   ".join(
-                json.dumps(reading)
-                if isinstance(reading, str)
-                else "[\n    " + ",\n    ".join(map(json.dumps, reading)) + "]"
-                for reading in entry["readings"]
-            )
+            parts = ",\n   ".join(map(json.dumps, entry["measured"]))
             head = "".join(f"{json.dumps(key)}: {json.dumps(entry[key])}, " for key in ("version", "seed", "seeds"))
-            claims.append(f'  "{name}": {{{head}"readings": [\n   {readings}]}}')
+            claims.append(f'  "{name}": {{{head}"measured": [\n   {parts}]}}')
         tables = json.dumps(self.tables, indent=1).replace("\n", "\n ")
         return '{\n "claims": {\n' + ",\n".join(claims) + f'\n }},\n "tables": {tables}\n}}\n'
 
 
-def samples_of(claim: str, reading: int, part: Entry, seed: int) -> list[Sample]:
+def samples_of(claim: str, part: Entry, seed: int) -> list[Sample]:
     """What a figure has measured for a part; the values of seeds, from the first on, or what it has pooled itself."""
-    told = {"part": part["part"], "told": part.get("told", ""), "reason": part.get("reason", ""), "reading": reading}
-    told |= {"band": tuple(part["band"]) if "band" in part else None}
+    told = {name: part[name] for name in ("role", "at", "part", "case", "told", "reason") if name in part}
     chance = part.get("chance", True)
     if "values" in part:
         return [Sample(seed + at, Measured(claim, value, **told), chance) for at, value in enumerate(part["values"])]
     low_high = part["interval"]
     interval = Interval(low_high[0], low_high[1], part["coverage_percent"]) if low_high else None
     return [Sample(seed, Measured(claim, part["value"], seeds=part["seeds"], interval=interval, **told), chance)]
+
+
+@cache
+def as_placed(name: str) -> Claim:
+    """A claim whose conditions are placed by what was measured last of others."""
+    return next(outcome.claim for outcome in committed().outcomes if outcome.claim.id == name)
 
 
 def committed() -> Scorecard:
@@ -111,35 +100,37 @@ def merged(kept: Scorecard, new: dict[str, Any], name: str) -> Scorecard:
     if new["seeds"] < LEAST_SEEDS:
         raise ConfigError(f"{name}: made with {new['seeds']} seeds; the scorecard needs at least {LEAST_SEEDS}")
     made = {"version": new["ufsim"], "seed": new["seed"], "seeds": new["seeds"]}
-    known = {claim.id: claim for claim in load_claims()}
-    claims = {
-        entry["id"]: {**made, "readings": [kept_reading(reading, known[entry["id"]]) for reading in entry["readings"]]}
-        for entry in new["claims"]
-        if any(reading["parts"] for reading in entry["readings"])
-    }
+    measured = {entry["id"]: kept_parts(entry) for entry in new["claims"]}
+    claims = {name: {**made, "measured": parts} for name, parts in measured.items() if parts}
     tables = {name: {**made, "rows": rows} for name, rows in new["tables"].items()}
     order = [claim.id for claim in load_claims() if claim.id in kept.claims | claims]
     return Scorecard({name: (kept.claims | claims)[name] for name in order}, kept.tables | tables)
 
 
-def kept_reading(reading: Entry, claim: Claim) -> list[Entry] | str:
-    """A reading of a book's document without what follows from the rest, or why it is not measured."""
-    return [kept_part(part, claim) for part in reading["parts"]] or reading["missing"]
+def kept_parts(entry: Entry) -> list[Entry]:
+    """What was measured of a claim, without what follows from the rest."""
+    points = [
+        kept_part(part, {"at": point["at"]} | ({"case": point["case"]} if point["case"] else {}))
+        for point in entry["points"]
+        for part in point["parts"]
+    ]
+    others = [kept_part(part, {"role": role}) for role in ("foil", "shown", "beside", "place") for part in entry[role]]
+    return points + others
 
 
-def kept_part(part: Entry, claim: Claim) -> Entry:
+def kept_part(part: Entry, where: Entry) -> Entry:
     """The same of a part. What is as usual is left out."""
     pooled = ("value", "interval", "coverage_percent", "seeds")
     values = {"values": list(part["values"].values())} if part["values"] else {key: part[key] for key in pooled}
-    band = part["band"] and tuple(part["band"])
-    own = {} if band == claim.band else {"band": part["band"]}
+    named = {key: part[key] for key in ("part", "case") if part[key]}
     chance = {} if part["chance"] else {"chance": False}
-    return {"part": part["part"], **values, **own, **chance, **{k: part[k] for k in ("told", "reason") if part.get(k)}}
+    told = {key: part[key] for key in ("told", "reason") if part.get(key)}
+    return {key: value for key, value in where.items() if value} | named | values | chance | told
 
 
 def with_tables(text: str, card: Scorecard) -> str:
     """papers/README.md with the tables that follow from a scorecard."""
-    text = between(text, MARKS["verdicts"], verdicts(card))
+    text = between(text, MARKS["classes"], classes(card))
     return between(text, MARKS["opponents"], numbers(card, "hp-ufs/opponents"))
 
 
@@ -150,17 +141,26 @@ def between(text: str, marks: tuple[str, str], middle: str) -> str:
     return f"{before}{begin}\n{middle}\n{end}{rest.partition(end)[2]}"
 
 
-def verdicts(card: Scorecard) -> str:
-    """A line for each paper: how many claims are firm, fragile, missed and not judged yet."""
-    words = {paper: [one.verdict for one in card.of(paper).outcomes if one.claim.paper == paper] for paper in PAPERS}
-    rows = [
-        [f"[{PAPERS[name].title}]({name}/README.md)", PAPERS[name].about, *(str(own.count(word)) for word in VERDICTS)]
-        for name, own in words.items()
-        if own  # a question that no paper asks
-    ]
-    everything = [word for own in words.values() for word in own]
-    rows.append(["all", "", *(str(everything.count(word)) for word in VERDICTS)])
-    return table(("paper", "what", *(f"{word}>" for word in VERDICTS)), rows)
+def classes(card: Scorecard) -> str:
+    """A line for each paper: how many claims have each class, weak ones in brackets."""
+    everything = card.outcomes
+    rows = []
+    for name, paper in PAPERS.items():
+        own = [outcome for outcome in everything if outcome.claim.paper == name]
+        if own:  # a question that no paper asks has none
+            rows.append([f"[{paper.title}]({name}/README.md)", paper.about, *class_counts(own)])
+    rows.append(["all", "", *class_counts(everything)])
+    return table(("paper", "what", *(f"{kind}>" for kind in CLASSES)), rows)
+
+
+def class_counts(own: list[Outcome]) -> list[str]:
+    """How many claims have each class; weak ones in brackets."""
+    cells = []
+    for kind in CLASSES:
+        found = [outcome for outcome in own if outcome.class_ == kind]
+        weak = sum(outcome.weak for outcome in found)
+        cells.append(f"{len(found)} ({weak})" if weak else str(len(found)))
+    return cells
 
 
 def numbers(card: Scorecard, figure: str) -> str:
@@ -185,7 +185,7 @@ def main() -> None:
     failures = outputs.write([*steps, (README, outputs.text(readme))])
     if failures:
         raise outputs.Unwritten(failures)
-    print(counted(outcome.verdict for outcome in card.outcomes))
+    print(counted(card.outcomes))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ use std::path::Path;
 use units::{MIB, Nanos};
 use workload::named_stream;
 
-use crate::access::Placement;
+use crate::access::{LAUNCH_CLUSTER, Placement, RUN_CLUSTER};
 use crate::app::{App, Launch, built_in};
 use crate::memory::Watermarks;
 use crate::recorded::Recorded;
@@ -25,6 +25,8 @@ pub struct Scenario {
     pub sequence: Sequence,
     /// Time from one app's launch to the next one's, unless loading takes longer.
     pub use_time: Nanos,
+    /// The user ends an app before it is launched again, so that no launch finds it in the background.
+    pub cold_starts: bool,
     /// Time from the end of a service to its restart.
     pub service_restart: Nanos,
     /// The phone's memory.
@@ -95,6 +97,10 @@ pub struct IoSettings {
     pub fresh_share: f64,
     /// Time of one read that the launch times of the app files include.
     pub nominal_read: Nanos,
+    /// Mean reads of a launch or of loading that lie within 2 MiB of each other.
+    pub launch_density: f64,
+    /// The same of an app that runs, in front or in the background.
+    pub run_density: f64,
 }
 
 impl Scenario {
@@ -122,6 +128,7 @@ impl Scenario {
         };
         let seconds = |value: Option<f64>, default: f64| Nanos((value.unwrap_or(default) * 1e9) as u64);
         let use_time = seconds(phone.number("use_s", 0.1..=86_400.0)?, 60.0);
+        let cold_starts = phone.boolean("cold_starts")?.unwrap_or(false);
         let service_restart = seconds(phone.number("service_restart_s", 0.1..=86_400.0)?, 60.0);
         // In a recording, all requests besides those of its apps come from the app `others`.
         let services = phone.whole("services", 0..=100)?.unwrap_or(if recorded.is_some() { 0 } else { 8 });
@@ -132,7 +139,7 @@ impl Scenario {
         let lmkd = lmkd_of(&mut root)?;
         let io = io_of(&mut root)?;
         root.done()?;
-        let scenario = Scenario { apps, sequence, use_time, service_restart, memory, lmkd, io, recorded };
+        let scenario = Scenario { apps, sequence, use_time, cold_starts, service_restart, memory, lmkd, io, recorded };
         scenario.check().map_err(|problem| ScenarioError(format!("{origin}: {problem}")))?;
         Ok(scenario)
     }
@@ -194,7 +201,13 @@ impl Scenario {
 
     /// How the apps' data are placed on a device.
     pub fn place(&self, capacity_units: u32, seed: u64) -> Placement {
-        Placement { capacity_units, seed, fresh_share: self.io.fresh_share }
+        Placement {
+            capacity_units,
+            seed,
+            fresh_share: self.io.fresh_share,
+            launch_cluster: self.io.launch_density,
+            run_cluster: self.io.run_density,
+        }
     }
 }
 
@@ -365,12 +378,20 @@ fn lmkd_of(root: &mut Section<'_>) -> Result<Lmkd, ScenarioError> {
 }
 
 fn io_of(root: &mut Section<'_>) -> Result<IoSettings, ScenarioError> {
-    let mut io = IoSettings { parallel: 1, fresh_share: 0.25, nominal_read: Nanos::from_micros(33) };
+    let mut io = IoSettings {
+        parallel: 1,
+        fresh_share: 0.25,
+        nominal_read: Nanos::from_micros(33),
+        launch_density: LAUNCH_CLUSTER,
+        run_density: RUN_CLUSTER,
+    };
     settings(root, "io", |section| {
         let Some(s) = section else { return Ok(()) };
         io.parallel = s.whole("parallel_reads", 1..=1024)?.map_or(io.parallel, |value| value as u32);
         io.fresh_share = s.number("fresh_share", 0.0..=1.0)?.unwrap_or(io.fresh_share);
         io.nominal_read = s.whole("nominal_read_us", 0..=100_000)?.map_or(io.nominal_read, Nanos::from_micros);
+        io.launch_density = s.number("launch_reads_per_chunk", 1.0..=512.0)?.unwrap_or(io.launch_density);
+        io.run_density = s.number("run_reads_per_chunk", 1.0..=512.0)?.unwrap_or(io.run_density);
         Ok(())
     })?;
     Ok(io)

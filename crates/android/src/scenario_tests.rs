@@ -59,6 +59,7 @@ fn errors_name_line_and_key() {
         (with("[memory]\neffective_mib = 3000"), "memory.effective_mib = 3000: must be at least 3158"),
         (with("[lmkd]\nstall_ms = 1001"), "line 4: lmkd.stall_ms = 1001: must be 1..=1000"),
         (with("[io]\nfresh_share = 2"), "line 4: io.fresh_share = 2: must be a number of 0..=1"),
+        (with("[io]\nrun_reads_per_chunk = 0.5"), "line 4: io.run_reads_per_chunk = 0.5: must be a number of 1..=512"),
         (with("[io]\nnominal_read_us = 20_000"), "UB: cold_reads = 60 take 1200 ms at io.nominal_read_us"),
         (with("[ios]"), "line 3: ios is no key: must be one of app, phone, recorded, memory, lmkd, io"),
         (

@@ -5,7 +5,7 @@ use ftl::{
     WritePathConfig,
 };
 use host::{BoosterKind, HostConfig, RequestOp};
-use nand::{CellTiming, Faults, FreeWork, Geometry, Suspend, Timing};
+use nand::{CellTiming, Faults, FreeWork, Geometry, MetadataPrograms, Suspend, Timing};
 use ufs::{Protocol, Victims};
 use units::{Lpa, Nanos};
 
@@ -239,6 +239,7 @@ fn device_config(row_units: u32, sabotage: Option<Sabotage>) -> DeviceConfig {
             channel_bytes_per_us: 0,
             page_register: false,
             free: FreeWork::Nothing,
+            metadata_programs: MetadataPrograms::Pages,
         },
         capacity_units: CAPACITY,
         command_cost: Nanos(0),

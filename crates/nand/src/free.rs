@@ -1,4 +1,4 @@
-//! Work without cost, for experiments: what would performance be if this work took no time?
+//! Work whose cost is another one, for experiments: what would performance be if it took no time, or more?
 
 use crate::op::Cause;
 
@@ -14,11 +14,25 @@ units::kinds! {
     }
 }
 
+units::kinds! {
+    /// How long programs of metadata take.
+    pub MetadataPrograms {
+        /// tPROG for a page on every plane.
+        Pages = "pages";
+        /// tPROG for seven of eight units.
+        AsPublished = "as-published";
+    }
+}
+
 params::params! {
     /// Questions that no device can answer: what would be without some of its work.
     pub WhatIfParams {
         /// Flash operations that take no time, though they are done and counted. A result says so.
         free: choice(FreeWork) = Nothing, "a device has to do all of its work";
+        /// How long programs of metadata take. "as-published": as in the HP-UFS authors' prototype, whose test for a
+        /// program that goes on in the same page compares a unit with a channel, so that seven of eight units take
+        /// tPROG each. A result says so.
+        metadata_programs: choice(MetadataPrograms) = Pages, "the units of a page are programmed together";
     }
 }
 

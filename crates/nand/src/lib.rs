@@ -68,6 +68,7 @@
 //!     channel_bytes_per_us: 1024,
 //!     page_register: true,
 //!     free: FreeWork::Nothing,
+//!     metadata_programs: MetadataPrograms::Pages,
 //! };
 //! let mut array = Nand::new(geometry, timing);
 //! let mut wakes = Vec::new();
@@ -123,7 +124,7 @@ pub use completed::Completed;
 pub use counters::Counters;
 pub use cut::CutProgram;
 pub use fault::{FaultParams, Faults};
-pub use free::{FreeWork, WhatIfParams};
+pub use free::{FreeWork, MetadataPrograms, WhatIfParams};
 pub use geometry::{CellType, Geometry, GeometryParams, Layout, Place, SuperblockParams};
 pub use nand::{Blind, Nand};
 pub use op::{Cause, Kind, NandEvent, Op, Priority, Sensed, Spare, Work};

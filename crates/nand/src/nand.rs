@@ -331,7 +331,7 @@ impl Nand {
         Task { op, cell, transfer, sense }
     }
 
-    /// The duration of a cell phase where pages differ, or a program has several.
+    /// The duration of a cell phase where pages differ, a program has several, or units count.
     #[inline(never)]
     fn cell_of(&self, work: Work) -> Nanos {
         let (Work::Read { ppa, units } | Work::Program { ppa, units }) = work else {
@@ -345,6 +345,9 @@ impl Nand {
         let page = place.page * geometry.word_line_pages + first;
         let one_shot = geometry.word_line_pages > 1;
         let cell = self.state.cell(place.superblock);
+        if let Some(published) = self.timing.as_published(cell, work.kind(), units) {
+            return published;
+        }
         self.timing.cell_of_pages(cell, work.kind(), page, last - first + 1, one_shot)
     }
 

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use params::Counts;
 use units::{Nanos, UNIT_BYTES, bytes_per_us};
 
-use crate::free::FreeWork;
+use crate::free::{FreeWork, MetadataPrograms, WhatIfParams};
 use crate::geometry::{CellType, Geometry};
 use crate::op::Kind;
 use crate::suspend::{Suspend, SuspendParams};
@@ -109,11 +109,13 @@ pub struct Timing {
     pub suspend: Suspend,
     /// Work that takes no time.
     pub free: FreeWork,
+    /// How long programs of metadata take.
+    pub metadata_programs: MetadataPrograms,
 }
 
 impl TimingParams {
-    /// The times that they stand for, if work in `free` takes none.
-    pub fn timing(&self, suspend: &SuspendParams, free: FreeWork) -> Timing {
+    /// The times that they stand for.
+    pub fn timing(&self, suspend: &SuspendParams, what_if: &WhatIfParams) -> Timing {
         let micros = |us: u32| Nanos::from_micros(us.into());
         let by_page = ByPage { reads: PageTimes::of(self.tlc_read_us), programs: PageTimes::of(self.tlc_program_us) };
         Timing {
@@ -132,7 +134,8 @@ impl TimingParams {
             page_register: self.page_register,
             cache_program: self.cache_program,
             suspend: suspend.suspend(),
-            free,
+            free: what_if.free,
+            metadata_programs: what_if.metadata_programs,
         }
     }
 }
@@ -152,9 +155,18 @@ impl Timing {
         }
     }
 
-    /// True if neither the page nor the number of pages decides about the duration of a cell phase.
+    /// True if neither the page nor the number of pages or units decides about the duration of a cell phase.
     pub fn is_plain(&self, geometry: &Geometry) -> bool {
-        geometry.word_line_pages == 1 && self.by_page.is_none()
+        let whole = self.metadata_programs == MetadataPrograms::Pages;
+        geometry.word_line_pages == 1 && self.by_page.is_none() && whole
+    }
+
+    /// Duration of a metadata program of so many units where seven of eight are charged, as was published; `None` where
+    /// that is not asked for.
+    pub fn as_published(&self, cell: CellType, kind: Kind, units: u32) -> Option<Nanos> {
+        let slips = self.metadata_programs == MetadataPrograms::AsPublished;
+        let charged = u64::from((7 * units).div_ceil(8));
+        (slips && (cell, kind) == (CellType::Slc, Kind::Program)).then(|| Nanos(self.slc.program.0 * charged))
     }
 
     /// Duration of the cell phase of a read or program of pages that differ, or of several at once. `page` is the first
@@ -193,22 +205,40 @@ mod tests {
     const CELL: CellTiming =
         CellTiming { read: Nanos::from_micros(60), program: Nanos::from_micros(550), erase: Nanos::from_millis(5) };
 
-    #[test]
-    fn transfers_are_rounded_up_to_a_nanosecond() {
-        let timing = Timing {
-            slc: CELL,
+    fn timing_with(what_if: &WhatIfParams) -> Timing {
+        Timing {
+            slc: CellTiming { program: Nanos::from_micros(150), ..CELL },
             tlc: CELL,
             by_page: None,
             channel_bytes_per_us: 1200,
             page_register: false,
             cache_program: false,
             suspend: Suspend::NEVER,
-            free: FreeWork::Nothing,
-        };
+            free: what_if.free,
+            metadata_programs: what_if.metadata_programs,
+        }
+    }
+
+    #[test]
+    fn transfers_are_rounded_up_to_a_nanosecond() {
+        let timing = timing_with(&WhatIfParams::default());
         // 4096 B / 1200 B/us = 3.41333.. us, and eight of them are 27.30666.. us.
         assert_eq!(timing.transfer(1), Nanos(3_414));
         assert_eq!(timing.transfer(8), Nanos(27_307));
         assert_eq!(Timing { channel_bytes_per_us: 4096, ..timing }.transfer(3), Nanos(3_000));
         assert_eq!(Timing { channel_bytes_per_us: 0, ..timing }.transfer(8), Nanos::ZERO);
+    }
+
+    #[test]
+    fn seven_of_eight_units_of_metadata_are_charged_as_was_published() {
+        let what_if = WhatIfParams { metadata_programs: MetadataPrograms::AsPublished, ..WhatIfParams::default() };
+        let program = |what_if: &WhatIfParams, cell, units| {
+            let timing = timing_with(what_if);
+            timing.as_published(cell, Kind::Program, units).map(|time| time.0 / 1000)
+        };
+        // 64 units on eight channels: 1.05 ms in the place of 0.15 ms; one alone: one program.
+        assert_eq!([8, 4, 1].map(|units| program(&what_if, CellType::Slc, units)), [Some(1050), Some(600), Some(150)]);
+        assert_eq!(program(&what_if, CellType::Tlc, 8), None);
+        assert_eq!(program(&WhatIfParams::default(), CellType::Slc, 8), None);
     }
 }

@@ -79,7 +79,7 @@ mod tests {
     use crate::geometry::Geometry;
     use crate::op::{Cause, Priority};
     use crate::timing::{CellTiming, Timing};
-    use crate::{FreeWork, NandEvent};
+    use crate::{FreeWork, MetadataPrograms, NandEvent};
 
     const READ: Nanos = Nanos(60_000);
     /// A unit at 1024 bytes per microsecond.
@@ -112,6 +112,7 @@ mod tests {
                 cache_program: false,
                 suspend,
                 free,
+                metadata_programs: MetadataPrograms::Pages,
             },
         )
     }

@@ -6,21 +6,24 @@ size of HPB; its uses, kills and samples over time stand as JSON in its row.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 
-from ufsim import Study, phone
+from ufsim import Study, outputs, phone
 from ufsim.plots import scheme_colours
-from ufsim_papers import draw
-from ufsim_papers.claims import Measured
-from ufsim_papers.figure import Point, Setting
-from ufsim_papers.folders import job
+from ufsim_papers import draw, maps
+from ufsim_papers.claims import Measured, Option
+from ufsim_papers.figure import Point, Setting, Value
+from ufsim_papers.hpbvalve.setups import Setup, setup_of, setups
 from ufsim_papers.intervals import jackknife
+from ufsim_papers.scorecard import as_placed
 
 PROFILE = "hpbvalve"
 APPS = ("AP", "CR", "GI", "FB", "IG", "TW", "AB", "FBM", "UB")
@@ -31,6 +34,8 @@ PAPER_NAMES = {
     "hpb-linux": "HPB, upstream",
     "foam": "UFS+HPB",
     "foam-reserved": "UFS+HPB, reserved",
+    "hpb-linux-reserved": "HPB, upstream, reserved",
+    "HPB of the phone": "UFS+HPB",
     "hpbvalve": "HPBvalve",
     "ideal": "Optimal",
 }
@@ -47,13 +52,26 @@ MEMORY_MIB = 256
 # Sec. 4 has the same setup. And "statically allocates the HPB size and adjusts it with a simple timer" (6.2.2) is
 # memory that is taken and freed up to that size, as Fig. 17 draws it, or all of it from boot on (`foam-reserved`).
 HPB_POLICIES = ("foam", "hpb-linux")
-RESERVED = "foam-reserved"
-SETTINGS = {RESERVED: ("foam", {"scheme.foam.reserved_mib": "all"})}
+RESERVED, TIMED = "foam-reserved", "hpb-linux-reserved"
+# Named wrong models of HPBvalve, which claims have as foils.
+NO_PREFETCH, DROPS_LEFT = "hpbvalve, no prefetch", "hpbvalve, drops what leaves the front"
+GIVES_NOTHING = "hpbvalve, gives nothing back"
+SETTINGS: dict[str, tuple[str, dict[str, Value]]] = {
+    RESERVED: ("foam", {"scheme.foam.reserved_mib": "all"}),
+    TIMED: ("hpb-linux", {"scheme.hpb-linux.reserved_mib": "all"}),
+    NO_PREFETCH: ("hpbvalve", {"scheme.hpbvalve.prefetch": False}),
+    DROPS_LEFT: ("hpbvalve", {"scheme.hpbvalve.keeps_left": False}),
+    GIVES_NOTHING: ("hpbvalve", {"scheme.hpbvalve.gives_back": False}),
+}
 # Sec. 6.1: twenty runs, of which five outliers are left out. The order of the apps and their memory differ from one run
 # to another, and all schemes have the same twenty. Figures whose claims ask for enough sequences draw more of them, and
 # leave out as large a share.
 REPEATS = 20
 OUTLIERS = 5
+# Sequences at a point of a map.
+AT_A_POINT = 6
+# The phone of figures that show no map.
+USUAL = Setup()
 # What rows of a study end with; the book's own columns say what was run.
 WHAT_WAS_RUN = ("workload", "profile", "settings", "seed", "version")
 # Column of runs of which the outliers have been left out.
@@ -68,22 +86,26 @@ class PhoneRun:
     memory_mib: int
     seed: int
     scenario: str
+    setup: Setup
     verify: bool
     timeline: bool
 
     def __call__(self) -> dict[str, Any]:
         """Simulates it."""
-        scheme, settings = SETTINGS.get(self.scheme, (self.scheme, {}))
-        study = phone(
-            self.scenario,
-            [scheme],
-            settings=settings,
-            profile=PROFILE,
-            host_memory_mib=self.memory_mib,
-            seed=self.seed,
-            verify=self.verify,
-            jobs=1,
-        )
+        scheme, own = SETTINGS.get(self.scheme, (self.scheme, {}))
+        with TemporaryDirectory(prefix="ufsim-") as folder:
+            path = Path(folder) / "scenario.toml"
+            outputs.write([(path, outputs.text(self.setup.scenario(self.scenario)))])
+            study = phone(
+                str(path),
+                [scheme],
+                settings=self.setup.settings() | own,
+                profile=PROFILE,
+                host_memory_mib=self.memory_mib,
+                seed=self.seed,
+                verify=self.verify,
+                jobs=1,
+            )
         return row(study, timeline=self.timeline)
 
 
@@ -113,30 +135,93 @@ def _json(frame: pd.DataFrame) -> str:
 
 
 def points(
-    setting: Setting, schemes: Sequence[str], sizes: Sequence[int] = (MEMORY_MIB,), repeats: range | None = None
+    setting: Setting,
+    schemes: Sequence[str],
+    sizes: Sequence[int] = (MEMORY_MIB,),
+    repeats: range | None = None,
+    setup: Setup = USUAL,
 ) -> list[Point]:
-    """Runs of schemes with sizes of HPB, each with some seeds; a scheme without HPB has one size.
+    """Runs of schemes with sizes of HPB on a phone, each with some seeds; a scheme without HPB has one size.
 
     `repeats` are the places of the sequences, from the setting's seed on; the paper's twenty if nothing is said.
     """
     repeats = range(1 if setting.quick else REPEATS) if repeats is None else repeats
-    scenario = job("hpbvalve/quick.toml" if setting.quick else "hpbvalve/nine-apps.toml")
+    scenario = "hpbvalve/quick.toml" if setting.quick else "hpbvalve/nine-apps.toml"
     return [
         Point(
-            {"scheme": scheme, "memory_mib": size, "seed": seed},
+            {"scheme": scheme, "memory_mib": size, "seed": seed, **setup.labels()},
             run,
-            inputs={**asdict(run), "workload": scenario, "scenario": "", "settings": SETTINGS.get(scheme)},
+            inputs={**asdict(run), "text": setup.scenario(scenario), "settings": SETTINGS.get(scheme)},
         )
         for scheme in schemes
         for size in (sizes if scheme not in ("ufs", "ideal") else (MEMORY_MIB,))
         for seed in (setting.seed + place for place in repeats)
-        for run in [PhoneRun(scheme, size, seed, scenario, setting.verify, timeline=seed == setting.seed)]
+        for run in [PhoneRun(scheme, size, seed, scenario, setup, setting.verify, timeline=seed == setting.seed)]
     ]
 
 
-def comparison(setting: Setting) -> list[Point]:
+def points_of_maps(
+    setting: Setting, claims: Mapping[str, Sequence[str]], base: Setup, sizes: Sequence[int] = (MEMORY_MIB,)
+) -> list[Point]:
+    """The runs of some schemes at every point of the maps of claims, with a few sequences each."""
+    if setting.quick:
+        return []
+    found = []
+    for name, schemes in claims.items():
+        claim = as_placed(name)
+        for setup in setups(claim, maps.needed(claim), base):
+            own = [hpb_of(setup) if scheme == HPB else scheme for scheme in schemes]
+            found += points(setting, own, sizes, range(AT_A_POINT), setup)
+    return found
+
+
+# In lists of schemes: that which the paper calls UFS+HPB, or HPB, on a phone.
+HPB = "HPB of the phone"
+
+
+def hpb_of(setup: Setup) -> str:
+    """The scheme that stands for HPB."""
+    return f"{setup.policy}-reserved" if setup.reserved else setup.policy
+
+
+def same_phone(frame: pd.DataFrame, setup: Setup) -> pd.DataFrame:
+    """The runs on a phone."""
+    chosen = pd.Series(True, index=frame.index)
+    for name, value in setup.labels().items():
+        chosen &= frame[name] == value
+    return frame[chosen]
+
+
+def on(frame: pd.DataFrame, setup: Setup) -> pd.DataFrame:
+    """The same; what is HPB there is called so."""
+    own = same_phone(frame, setup)
+    return own.assign(scheme=[HPB if name == hpb_of(setup) else name for name in own["scheme"]])
+
+
+def has(frame: pd.DataFrame, setup: Setup) -> bool:
+    """Was something run on a phone?"""
+    return bool(len(on(frame, setup)))
+
+
+def over_map(
+    name: str, frame: pd.DataFrame, base: Setup, measure: Callable[[pd.DataFrame, Mapping[str, Option]], list[Measured]]
+) -> list[Measured]:
+    """What a claim gives at every point of its map that was run, each value with its interval."""
+    claim = as_placed(name)
+    found = []
+    for place in maps.needed(claim):
+        at = claim.at(place)
+        runs = on(frame, setup_of(at, base))
+        if len(runs):
+            other = {axis.name: at[axis.name] for axis in claim.axes if at[axis.name] != axis.options[0]}
+            values = pooled(lambda rows, at=at: measure(rows, at))(runs)  # type: ignore[misc]
+            found += [replace(one, at=other) if one.role == "point" else one for one in values]
+    return found
+
+
+def comparison(setting: Setting, setup: Setup = USUAL) -> list[Point]:
     """The four systems of the paper's Sec. 6."""
-    return points(setting, ("ufs", "foam", "hpbvalve", "ideal"))
+    return points(setting, ("ufs", hpb_of(setup), "hpbvalve", "ideal"), setup=setup)
 
 
 def kept(frame: pd.DataFrame) -> pd.DataFrame:

@@ -3,29 +3,39 @@
 What these figures call HPB is measured with both policies that it may mean: `runs.HPB_POLICIES`.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure as Drawing
 
 from ufsim_papers import draw
-from ufsim_papers.claims import Measured
+from ufsim_papers.claims import Measured, Option, claim_of
 from ufsim_papers.figure import Point, Setting, figure
 from ufsim_papers.hpbvalve.runs import (
     APPS,
+    AT_A_POINT,
     COLOURS,
     GAMES,
+    HPB,
     HPB_POLICIES,
     PAPER_NAMES,
     RESERVED,
+    USUAL,
     bars,
-    best,
     by_app,
-    cut,
+    comparison,
+    hpb_of,
     killed,
     listed,
+    on,
+    over,
+    over_map,
     points,
+    points_of_maps,
     pooled,
+    same_phone,
     uses,
 )
 
@@ -36,56 +46,66 @@ SIZED = (*HPB_POLICIES, RESERVED)
 
 # ---------------------------------------------------------------- Fig. 2
 
+COLD = replace(USUAL, cold=True)
+# The claims' foil: reads lie as dense as in first starts on a Pixel 6a.
+DENSE = 15.1
+
 
 def _f2_runs(setting: Setting) -> list[Point]:
-    return points(setting, ("ufs", *HPB_POLICIES, "ideal"))
-
-
-def waiting(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean launch time in ms, cold launches and switches together."""
-    return by_app(uses(frame), "launch_ms")
+    return comparison(setting, COLD) + points_of_maps(
+        setting, {"hpbvalve.f2.launch-optimal": ("ufs", HPB, "ideal")}, COLD
+    )
 
 
 def _f2_draw(frame: pd.DataFrame) -> Drawing:
+    table = uses(on(frame, COLD))
     figure, (left, right) = draw.canvas(columns=2, width=5.6)
-    bars(left, waiting(frame), "launch (ms)")
-    loading = by_app(uses(frame), "loading_ms", GAMES) / 1000
-    bars(right, loading, "loading of games (s)")
+    bars(left, by_app(table, "launch_ms"), "cold launch (ms)")
+    bars(right, by_app(table, "loading_ms", GAMES) / 1000, "loading of games (s)")
     draw.legend(left)
     return figure
 
 
-def _f2_measure(frame: pd.DataFrame) -> list[Measured]:
-    table = waiting(frame)
-    parts = []
-    for scheme in ("ufs", *HPB_POLICIES):
-        lower = cut(table, scheme, "ideal")
-        gap = (table[scheme] - table["ideal"]).mean()
-        parts.append(
-            Measured(
-                "hpbvalve.f2.launch-optimal",
-                float(lower.max()),
-                f"Optimal below {PAPER_NAMES[scheme]}",
-                f"best {best(lower)}, mean gap {gap:.0f} ms",
-                reason=(
-                    f"by app: {listed(lower)}. In the paper, UFS+HPB kills five times as often as UFS in the top three "
-                    "priorities, and what is killed starts cold; hpbvalve.f16.kills-vs-ufs tells how it is here. "
-                    "The paper's UB gains most, with 60 reads in a cold launch (Table 1), which would be 4 ms for "
-                    "each; what it waits for is not in the paper"
-                ),
-            )
-        )
-    return parts
+def _over_optimal(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measured]:
+    apps = [app for app in APPS if app not in GAMES] if at["hpbvalve.apps-launched"] != "all nine" else APPS
+    table, claim = by_app(uses(frame), "launch_ms", apps), "hpbvalve.f2.launch-optimal"
+    ufs, hpb = over(table, "ufs"), over(table, HPB)
+    parts = [
+        Measured(claim, float(ufs.max()), told=f"by app: {listed(ufs)}"),
+        Measured(claim, float(hpb.max()), "UFS+HPB over Optimal, the largest", f"by app: {listed(hpb)}"),
+        Measured(claim, float((table["ufs"] - table["ideal"]).mean()), "mean gap of UFS to Optimal"),
+        Measured(claim, float((table[HPB] - table["ideal"]).mean()), "mean gap of UFS+HPB to Optimal"),
+    ]
+    return parts + (_as_foil(parts) if _alone(claim, at) else [])
 
 
-F2 = figure("hpbvalve/f2", runs=_f2_runs, draw=_f2_draw, measure=pooled(_f2_measure))
+def _alone(claim: str, at: Mapping[str, Option]) -> bool:
+    """Is this the point where reads lie dense, and all else is at its default?"""
+    usual = {axis.name: axis.options[0] for axis in claim_of(claim).axes}
+    return at == {**usual, "hpbvalve.density": DENSE}
+
+
+def _as_foil(parts: list[Measured]) -> list[Measured]:
+    return [replace(part, role="foil") for part in parts]
+
+
+F2 = figure(
+    "hpbvalve/f2",
+    runs=_f2_runs,
+    draw=_f2_draw,
+    measure=lambda frame: over_map("hpbvalve.f2.launch-optimal", frame, COLD, _over_optimal),
+)
 
 
 # ---------------------------------------------------------------- Fig. 3
 
+ANDROID = replace(USUAL, policy="hpb-linux")
+
 
 def _f3_runs(setting: Setting) -> list[Point]:
-    return points(setting, ("hpb-linux",))
+    return points(setting, (hpb_of(ANDROID),), setup=ANDROID) + points_of_maps(
+        setting, {"hpbvalve.f3.fg-misses-more": (HPB,)}, ANDROID
+    )
 
 
 def missing(frame: pd.DataFrame) -> pd.DataFrame:
@@ -98,7 +118,7 @@ def missing(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _f3_draw(frame: pd.DataFrame) -> Drawing:
-    table = missing(frame)
+    table = missing(on(frame, ANDROID))
     figure, (left, right) = draw.canvas(columns=2, width=5.6)
     colours = {"foreground": "#0072b2", "background": "#9aa1ab"}
     counts = table[["reads", "background_reads"]].set_axis(["foreground", "background"], axis=1)
@@ -110,23 +130,21 @@ def _f3_draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-def _f3_measure(frame: pd.DataFrame) -> list[Measured]:
-    table = missing(frame)
+def _more_in_front(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measured]:
+    table, claim = missing(frame), "hpbvalve.f3.fg-misses-more"
     more = table.index[table["foreground"] > table["background"]]
-    wanted = [app for app in table.index if app != "UB"]
     shown = ", ".join(f"{app} {row['foreground']:.1f}/{row['background']:.1f}" for app, row in table.iterrows())
-    return [
-        Measured(
-            "hpbvalve.f3.fg-misses-more",
-            all(app in more for app in wanted),
-            "the foreground misses more for all but UB",
-            f"for {len(more)} of {len(table)} apps",
-            reason=f"misses in per cent, foreground/background: {shown}",
-        )
-    ]
+    told = f"for {len(more)} of {len(table)} apps; misses in per cent, foreground/background: {shown}"
+    parts = [Measured(claim, all(app in more for app in table.index if app != "UB"), told=told)]
+    return parts + (_as_foil(parts) if _alone(claim, at) else [])
 
 
-F3 = figure("hpbvalve/f3", runs=_f3_runs, draw=_f3_draw, measure=pooled(_f3_measure))
+F3 = figure(
+    "hpbvalve/f3",
+    runs=_f3_runs,
+    draw=_f3_draw,
+    measure=lambda frame: over_map("hpbvalve.f3.fg-misses-more", frame, ANDROID, _more_in_front),
+)
 
 
 # ---------------------------------------------------------------- Fig. 5
@@ -172,11 +190,11 @@ def _f5_measure(frame: pd.DataFrame) -> list[Measured]:
         first = table[0] / table.sum(axis=1) * 100
         fifth = (table[0] + table[1]) / table.sum(axis=1) * 100
         early = bool((first > 10).all() and (fifth > 20).all())
-        told = ", ".join(f"{app} {first[app]:.0f}/{fifth[app]:.0f}" for app in table.index)
-        told = f"first tenth/fifth, per cent: {told}"
+        shares = ", ".join(f"{app} {first[app]:.0f}/{fifth[app]:.0f}" for app in table.index)
+        told = f"first tenth/fifth, per cent: {shares}"
         measured += [
-            Measured(claim, early, f"{name}: more than even shares in first tenth and fifth", told),
-            Measured(claim, bool(first["UB"] > first["AP"]), f"{name}: UB earlier than AP", told),
+            Measured(claim, early, told=told, case=f"{name}: more than even shares in first tenth and fifth"),
+            Measured(claim, bool(first["UB"] > first["AP"]), told=told, case=f"{name}: UB earlier than AP"),
         ]
     return measured
 
@@ -189,7 +207,25 @@ F5 = figure("hpbvalve/f5", runs=_f5_runs, draw=_f5_draw, measure=pooled(_f5_meas
 
 def _f6_runs(setting: Setting) -> list[Point]:
     sizes = (16, 256, 1024) if setting.quick else SIZES
-    return points(setting, ("ufs",)) + points(setting, SIZED, sizes)
+    drawn = points(setting, ("ufs",)) + points(setting, SIZED, sizes)
+    if setting.quick:
+        return drawn
+    # The claim's foil frees its memory for apps; and where UB's reads tell the memory of the system.
+    few = range(AT_A_POINT)
+    foil = points(setting, ("hpbvalve",), sizes, few)
+    placing = [
+        point
+        for mib in SYSTEM_MIB
+        for point in points(setting, ("ufs", RESERVED), sizes[-1:], few, replace(USUAL, system_mib=mib))
+    ]
+    return drawn + foil + points_of_maps(setting, {TRADEOFF: ("ufs", HPB)}, USUAL, sizes) + placing
+
+
+TRADEOFF = "hpbvalve.f6.size-tradeoff"
+# The options of the condition that UB's reads place, and what the paper says of these (Fig. 6).
+PLACED = "hpbvalve.system-mib"
+SYSTEM_MIB = (5738, 4764, 5000, 5250, 6712)
+UB_MORE_PERCENT = 142
 
 
 def sized(table: pd.DataFrame, scheme: str) -> pd.DataFrame:
@@ -217,7 +253,7 @@ def kills_by_size(kills: pd.DataFrame, scheme: str) -> pd.DataFrame:
 
 
 def _f6_draw(frame: pd.DataFrame) -> Drawing:
-    table = uses(frame, first=True)
+    table = uses(same_phone(frame, USUAL), first=True)
     figure, axes = draw.canvas(columns=3, rows=3, width=3.9, height=2.4)
     for number, scheme in enumerate(SIZED):
         sums = by_size(table, scheme)
@@ -242,43 +278,55 @@ def _f6_draw(frame: pd.DataFrame) -> Drawing:
 
 
 def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
-    table, kills = uses(frame, first=True), killed(frame)
-    return [
-        part for scheme in SIZED for part in _tradeoff(scheme, by_size(table, scheme), kills_by_size(kills, scheme))
+    foil = [
+        replace(one, role="foil")
+        for one in _tradeoff(same_phone(frame, USUAL), "hpbvalve")
+        if "hpbvalve" in set(frame["scheme"])
     ]
+    points = over_map(TRADEOFF, frame, USUAL, lambda rows, at: _tradeoff(rows, HPB))
+    return [*points, *foil, *_placing(frame)]
 
 
-# Why the sizes between the first and the last differ so little; shown only beside a miss.
-FEW_MIB = (
-    "a policy that fetches on demand and drops by a timer never holds more than some tens of MiB, so that larger "
-    "limits change nothing, and reads of killed apps rise and fall with who happens to be killed"
-)
-
-
-def _tradeoff(scheme: str, sums: pd.DataFrame, killed: pd.DataFrame) -> list[Measured]:
-    """What the claim says, for one policy: from size to size, and from none to the largest."""
+def _tradeoff(frame: pd.DataFrame, scheme: str) -> list[Measured]:
+    """What the claim says of a scheme, from size to size."""
+    table, kills = uses(frame, first=True), killed(frame)
+    sums = by_size(table, scheme)
     total = sums.groupby("memory_mib").sum()
-    kills, name = killed.sum(axis=1).reindex(total.index, fill_value=0), PAPER_NAMES[scheme]
-    claim = "hpbvalve.f6.size-tradeoff"
+    dead = kills_by_size(kills, scheme).sum(axis=1).reindex(total.index, fill_value=0)
     best_sizes = {app: int(str(sums.loc[app]["all"].idxmin())) for app in APPS}
     share = total["l2p"] / total["reads"] * 1000
-    quantities = (
-        (-share, "L2P reads fall", f"with the fetches of HPB, for each 1000 app reads: {by_mib(share)}"),
-        (total["reads"], "app reads rise", f"thousands: {by_mib(total['reads'] / 1000, 1)}"),
-        (kills, "kills rise", by_mib(kills)),
-    )
-    measured = []
-    for reading, rises in enumerate((monotone, higher_in_the_end)):
-        measured += [
-            Measured(claim, rises(values), f"{name}: {part}", told, reason=FEW_MIB, reading=reading)
-            for values, part, told in quantities
-        ]
-        shown = ", ".join(f"{app} {size}" for app, size in best_sizes.items())
-        differ = len(set(best_sizes.values())) > 1
-        measured.append(
-            Measured(claim, differ, f"{name}: the best size differs by app", f"in MiB: {shown}", reading=reading)
-        )
-    return measured
+    differ = len(set(best_sizes.values())) > 1 and best_sizes["UB"] < best_sizes["IG"]
+    shown = ", ".join(f"{app} {size}" for app, size in best_sizes.items())
+    parts = {
+        "L2P reads fall": (monotone(-share), f"with the fetches of HPB, for each 1000 app reads: {by_mib(share)}"),
+        "app reads rise": (monotone(total["reads"]), f"thousands: {by_mib(total['reads'] / 1000, 1)}"),
+        "kills rise": (monotone(dead), by_mib(dead)),
+        "size with the fewest flash reads differs by app; UB's is smaller than IG's": (differ, f"in MiB: {shown}"),
+    }
+    return [Measured(TRADEOFF, holds, part, told) for part, (holds, told) in parts.items()]
+
+
+def more_reads_of_ub(frame: pd.DataFrame, mib: int) -> float | None:
+    """By how many per cent UB reads more with the largest HPB than with none, where the system takes so much."""
+    rows = same_phone(frame, replace(USUAL, system_mib=mib))
+    if not {"ufs", RESERVED} <= set(rows["scheme"]):
+        return None
+    own = by_size(uses(rows, first=True), RESERVED).loc["UB"]["reads"]
+    return float((own.iloc[-1] / own.iloc[0] - 1) * 100)
+
+
+def _placing(frame: pd.DataFrame) -> list[Measured]:
+    """Where the memory of the system lies: at the option where UB's reads are nearest to the paper's, if near."""
+    found = {mib: more_reads_of_ub(frame, mib) for mib in SYSTEM_MIB}
+    known = {mib: more for mib, more in found.items() if more is not None}
+    if len(known) < len(SYSTEM_MIB):
+        return []
+    told = ", ".join(f"{mib} MiB {more:+.0f}%" for mib, more in known.items())
+    shown = Measured(TRADEOFF, max(known.values()), "UB's reads with 1 GB, over none, the most", told, role="beside")
+    if not min(known.values()) <= UB_MORE_PERCENT <= max(known.values()):
+        return [shown]
+    nearest = min(known, key=lambda mib: abs(known[mib] - UB_MORE_PERCENT))
+    return [shown, Measured(TRADEOFF, float(nearest), PLACED, told, role="place")]
 
 
 def by_mib(values: pd.Series, digits: int = 0) -> str:
@@ -296,11 +344,11 @@ def higher_in_the_end(values: pd.Series) -> bool:
     return bool(values.iloc[-1] > values.iloc[0])
 
 
-F6 = figure("hpbvalve/f6", runs=_f6_runs, draw=_f6_draw, measure=pooled(_f6_measure))
+F6 = figure("hpbvalve/f6", runs=_f6_runs, draw=_f6_draw, measure=_f6_measure)
 
 
 def _f7_draw(frame: pd.DataFrame) -> Drawing:
-    kills = killed(frame)
+    kills = killed(same_phone(frame, USUAL))
     figure, axes = draw.canvas(columns=2, rows=len(SIZED), width=5.0, height=2.6)
     shades = ("#67001f", "#b2182b", "#d6604d", "#f4a582", "#bcbcbc", "#878787", "#4d4d4d")
     for number, scheme in enumerate(SIZED):

@@ -2,19 +2,21 @@
 the figures that show why mapping misses matter (Figs. 2, 3)."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache, partial
+from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
 import ufsim
-from ufsim import Spec, StateCache, trace_info, trace_join
+from ufsim import Spec, StateCache, outputs, trace_convert, trace_info, trace_join
 from ufsim_papers import draw
-from ufsim_papers.claims import Measured
+from ufsim_papers.claims import Measured, Option
 from ufsim_papers.figure import Label, Point, Run, Setting, Value, figure
 from ufsim_papers.folders import job
 
@@ -52,7 +54,7 @@ LOADS = {
 }
 # The paper's Multiple is "collected from running the aforementioned five applications alternately" (Sec. VI-A), and
 # does not say how long a turn is.
-TURN_SECONDS = 60
+TURN_SECONDS = 60.0
 # Linux's nr_requests, which is also the length of the paper's pending queue (Sec. VI-A).
 NR_REQUESTS = 128
 QUICK = ("TW", "YA", "F1")
@@ -86,19 +88,19 @@ def loads(setting: Setting) -> tuple[str, ...]:
     return QUICK if setting.quick else tuple(LOADS)
 
 
-def path_of(load: str, setting: Setting) -> Path:
-    """The trace of a load. One that is joined is kept with the aged states."""
+def path_of(load: str, setting: Setting, turn: float = TURN_SECONDS) -> Path:
+    """The trace of a load. One that is joined, in turns of so many seconds, is kept with the aged states."""
     chosen = LOADS[load]
     if not chosen.apps:
         return setting.trace(*chosen.parts)
     sources = [setting.trace(*chosen.parts, app) for app in chosen.apps]
     sizes = [[(file.name, file.stat().st_size) for file in sorted(source.iterdir())] for source in sources]
-    key = hashlib.sha256(repr((ufsim.__version__, sources, sizes, TURN_SECONDS)).encode()).hexdigest()
+    key = hashlib.sha256(repr((ufsim.__version__, sources, sizes, turn)).encode()).hexdigest()
     path = StateCache().directory / f"map-plus-multiple-{key[:16]}.csv"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         # One phone and one partition, so that an address is the same place in all of them.
-        trace_join(sources, path, rule="alternate", addresses="shared", turn_seconds=TURN_SECONDS)
+        trace_join(sources, path, rule="alternate", addresses="shared", turn_seconds=turn)
     return path
 
 
@@ -108,10 +110,11 @@ def spec(
     setting: Setting,
     settings: Mapping[str, Value] | None = None,
     scheme: str = "dftl",
+    turn: float = TURN_SECONDS,
 ) -> Spec:
     """A replay at the recorded times, on the paper's eMMC. Every address of the trace is mapped on flash before.
 
-    `as_recorded` and `unqueued` make another one of it.
+    `as_recorded` and `stretched` make another one of it.
 
     The paper recorded requests as they were inserted into the queue of Linux's scheduler, which takes in 128 at once;
     its latencies begin there (Sec. VI-A). The Pixel 4 traces were recorded above the queue: their neighbouring requests
@@ -119,7 +122,7 @@ def spec(
     """
     chosen = LOADS[load]
     return Spec(
-        workload=str(path_of(load, setting)),
+        workload=str(path_of(load, setting, turn)),
         scheme=scheme,
         scheduler=scheduler,
         profile="emmc-map-plus",
@@ -133,14 +136,64 @@ def spec(
     )
 
 
+# Sec. VI-A: "most of the I/O requests in our experiments are completed within 5 ms".
+MOST_WITHIN_NS = 5_000_000
+# When requests come: a label of runs, and the conditions of the claims' maps.
+TIMES, STRETCHED = "recorded times", "stretched"
+LOAD = {TIMES: {}, STRETCHED: {"map-plus.load": "times stretched until RoW completes most requests within 5 ms"}}
+
+
+def stretched(load: str, own: Spec, setting: Setting) -> Spec:
+    """The same replay with the times between requests stretched until RoW completes most of them as fast as there."""
+    return replace(own, workload=str(slowed(load, own.workload, stretch(load, setting))), device=None)
+
+
+@lru_cache(maxsize=64)
+def stretch(load: str, setting: Setting) -> int:
+    """The smallest power of two by which times have to be multiplied for that. It hangs on RoW and the trace alone."""
+    row = spec(load, "row", replace(setting, seed=1))
+    for factor in (1 << power for power in count()):
+        result = ufsim.run(**asdict(replace(row, workload=str(slowed(load, row.workload, factor)), device=None)))
+        assert isinstance(result, ufsim.Result)
+        if result.data["latency_ns"]["all"]["p50"] < MOST_WITHIN_NS:
+            return factor
+    raise AssertionError("an endless loop has ended")
+
+
+def slowed(load: str, source: str, factor: int) -> Path:
+    """A trace whose times are multiplied; it is kept with the aged states."""
+    chosen = LOADS[load]
+    key = hashlib.sha256(repr((ufsim.__version__, source, chosen.device)).encode()).hexdigest()
+    path = StateCache().directory / f"map-plus-{load}-times-{factor}-{key[:16]}.csv"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            TemporaryDirectory(prefix=outputs.UNFINISHED, dir=path.parent) as folder,
+            outputs.replacing(path) as beside,
+            outputs.opened(beside) as file,
+        ):
+            whole = Path(folder) / "whole.csv"
+            clean = [rule for rule in chosen.clean if rule != "pages"]
+            trace_convert(source, whole, "csv", device=chosen.device, clean=clean)
+            lines = whole.read_text(encoding="utf-8").splitlines(keepends=True)
+            file.writelines(slower(line, factor).encode() for line in lines)
+    return path
+
+
+def slower(line: str, factor: int) -> str:
+    """A line of a trace, with its time multiplied; a heading or a remark as it is."""
+    time, comma, rest = line.partition(",")
+    return f"{int(time) * factor},{rest}" if comma and time.isdigit() else line
+
+
 def as_recorded(own: Spec) -> Spec:
     """The same replay with requests as they were recorded, parts of pages among them."""
     return replace(own, clean=[rule for rule in own.clean if rule != "pages"])
 
 
-def unqueued(own: Spec) -> Spec:
-    """The same replay without a queue in front of the device's: each request comes at its recorded time."""
-    return replace(own, replay="timed", depth=None)
+def each_out(values: pd.Series) -> Iterable[tuple[str, float]]:
+    """Means with each of the traces left out once, and a name for each."""
+    return ((f"without {load}", float(values.drop(load).mean())) for load in values.index)
 
 
 def by_load(frame: pd.DataFrame, column: str, value: str) -> pd.DataFrame:
@@ -184,26 +237,47 @@ def first_touches(load: str, setting: Setting) -> float:
     return float(info["footprint_bytes"] / (info["read_bytes"] + info["write_bytes"]) * 100)
 
 
+# The paper's device, one without misses, and the claims' foils.
+CACHES: dict[str, dict[str, Value]] = {
+    "16": {"scheme.*.cache_kib": 16},
+    "unlimited": {"scheme.*.cache_kib": "unlimited"},
+    "32, plain LRU": {"scheme.*.cache_kib": 32, "scheme.*.protected_one_in": 0},
+    "128": {"scheme.*.cache_kib": 128},
+}
+
+
 def _f2_runs(setting: Setting) -> list[Run]:
-    return [
+    usual = [
         Run(
-            {"trace": load, "cache": str(cache), "first_touch_pct": touches},
-            spec(load, "noop", setting, {"scheme.*.cache_kib": cache}),
+            {"trace": load, "times": TIMES, "cache": cache, "first_touch_pct": touches},
+            spec(load, "noop", setting, settings),
         )
         for load in loads(setting)
         for touches in [first_touches(load, setting)]
-        for cache in (16, "unlimited")
+        for cache, settings in CACHES.items()
     ]
+    return usual + [at_paper_load(run, setting) for run in usual if run.labels["cache"] != "32, plain LRU"]
 
 
-def costs(frame: pd.DataFrame, kind: str) -> pd.Series:
+def at_paper_load(run: Run, setting: Setting) -> Run:
+    """The same run with stretched times."""
+    return Run({**run.labels, "times": STRETCHED}, stretched(str(run.labels["trace"]), run.spec, setting))
+
+
+def by_times(frame: pd.DataFrame) -> list[tuple[Mapping[str, Option], pd.DataFrame]]:
+    """The runs with recorded and with stretched times, and where these are on a map."""
+    return [(LOAD[str(times)], own) for times, own in frame.groupby("times", sort=False)]
+
+
+def costs(frame: pd.DataFrame, kind: str, cache: str = "16") -> pd.Series:
     """Mean latency with 16 KiB over that with an unlimited cache, where the trace has such requests."""
     table = by_load(frame, "cache", f"{kind}_mean_ns")
-    return (table["16"] / table["unlimited"]).dropna()
+    return (table[cache] / table["unlimited"]).dropna()
 
 
 def _f2_draw(frame: pd.DataFrame) -> Drawing:
     figure, (first, second, third) = draw.canvas(columns=3, width=4.6)
+    frame = frame[frame["times"] == TIMES]
     small = frame[frame["cache"] == "16"].set_index("trace")
     ratio = miss_ratio(small)
     first.bar(range(len(ratio)), ratio, color="#0072b2", width=0.65, label="measured")
@@ -227,23 +301,36 @@ def _f2_draw(frame: pd.DataFrame) -> Drawing:
 
 
 def _f2_measure(frame: pd.DataFrame) -> list[Measured]:
-    small = frame[frame["cache"] == "16"].set_index("trace")
-    ratio, touches = miss_ratio(small), small["first_touch_pct"]
-    read, write = (costs(frame, "read") - 1) * 100, (costs(frame, "write") - 1) * 100
-    why_misses = (
-        f"{touches.mean():.0f}% of the page accesses of the traces at hand are the first of their page "
-        f"({listed(touches)}) and miss in a cache of any size. A likely cause, not tested: the Pixel 4's F2FS writes "
-        "every block to a new address, and the other traces are short. Only YA and Financial1 lie in the paper's range"
-    )
-    doubled = (
-        "follows from the miss ratio: a read that misses takes two flash reads instead of one, which at nearly 100% of "
-        "misses is the double, before queueing. Genshin Impact reads in bursts that the device nearly serves in time "
-        f"without misses, and not with them; without it the mean is {read.drop('GI', errors='ignore').mean():.0f}%"
-    )
+    recorded = frame[frame["times"] == TIMES]
+    ratios = {cache: miss_ratio(own.set_index("trace")) for cache, own in recorded.groupby("cache", sort=False)}
+    ratio, touches = ratios["16"], recorded[recorded["cache"] == "16"].set_index("trace")["first_touch_pct"]
+    told = f"mean of {listed(ratio)}; {touches.mean():.0f}% of the accesses are the first of their page"
+    claim = "map-plus.f2.miss-ratio"
     return [
-        Measured("map-plus.f2.miss-ratio", float(ratio.mean()), told=f"mean of {listed(ratio)}", reason=why_misses),
-        Measured("map-plus.f2.latency-cost", float(read.mean()), "reads", f"mean of {listed(read)}", reason=doubled),
-        Measured("map-plus.f2.latency-cost", float(write.mean()), "writes", f"mean of {listed(write)}", band=(8, 40)),
+        Measured(claim, float(ratio.mean()), told=told),
+        *(Measured(claim, float(value), at=EACH, case=str(load)) for load, value in ratio.items()),
+        Measured(claim, float(ratios["32, plain LRU"].mean()), role="foil"),
+        *(part for at, own in by_times(frame) for part in _costs(own, at)),
+        *(replace(part, role="foil") for part in _costs(frame[frame["times"] == STRETCHED], {}, "128") if not part.at),
+    ]
+
+
+# The option of a map on which each trace stands for itself.
+EACH: dict[str, Option] = {"trace": "each by itself"}
+
+
+def _costs(frame: pd.DataFrame, at: Mapping[str, Option], cache: str = "16") -> list[Measured]:
+    """What misses cost: in the mean over the traces, and on each that reads and writes."""
+    claim, write = "map-plus.f2.latency-cost", "write latency"
+    read, written = ((costs(frame, kind, cache) - 1) * 100 for kind in ("read", "write"))
+    return [
+        Measured(claim, float(read.mean()), told=f"mean of {listed(read)}", at=at),
+        Measured(claim, float(written.mean()), write, told=f"mean of {listed(written)}", at=at),
+        *(
+            Measured(claim, float(values[load]), part, at={**at, **EACH}, case=str(load))
+            for load in read.index.intersection(written.index)
+            for part, values in (("", read), (write, written))
+        ),
     ]
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure as Drawing
 
 from ufsim import Spec, StateCache, outputs, trace_convert
 from ufsim_papers import draw
-from ufsim_papers.claims import Measured
+from ufsim_papers.claims import Measured, Option
 from ufsim_papers.figure import Run, Setting, cell, figure
 from ufsim_papers.folders import job
 from ufsim_papers.msftl.writes import (
@@ -58,9 +58,9 @@ WITH_GC = "full, with GC's time"
 PAGE_SIZES = (16, 8, 4)
 
 
-def phone_trace(setting: Setting) -> Path:
-    """All traces one after another, in one file, which is kept with the aged states."""
-    sources = [(setting.trace(*parts), clean) for parts, clean in TRACES]
+def phone_trace(setting: Setting, without: str = "") -> Path:
+    """All traces, or all but one, one after another in one file, which is kept with the aged states."""
+    sources = [(setting.trace(*parts), clean) for parts, clean in TRACES if parts[-1] != without]
     key = hashlib.sha256(repr([(str(path), clean, size_of(path)) for path, clean in sources]).encode()).hexdigest()
     path = StateCache().directory / f"msftl-phone-{key[:16]}.csv"
     if not path.exists():
@@ -103,10 +103,21 @@ def phone_spec(ftl: str, fill: str, setting: Setting) -> Spec:
     return replace(base, replay="closed", depth=1, age=age)
 
 
+# The claim's foil: a flush ten times as rare.
+RARE_MIB = 90
+
+
 def _f2_runs(setting: Setting) -> list[Run]:
-    trace = str(phone_trace(setting))
-    key = "scheme.base-dftl.page_kib"
-    return [Run({"page_kib": size}, spec(trace, BASE, setting, {key: size})) for size in PAGE_SIZES]
+    left_out = [] if setting.quick else [parts[-1] for parts, _ in TRACES]
+    cases = [("", {}), *((name, {}) for name in left_out), ("", {"scheme.base-dftl.flush_mib": RARE_MIB})]
+    return [
+        Run(
+            {"page_kib": size, "without": name, "flush_mib": RARE_MIB if rare else 9},
+            spec(str(phone_trace(setting, name)), BASE, setting, {"scheme.base-dftl.page_kib": size, **rare}),
+        )
+        for name, rare in cases
+        for size in PAGE_SIZES
+    ]
 
 
 def ratios(frame: pd.DataFrame) -> pd.Series:
@@ -117,7 +128,7 @@ def ratios(frame: pd.DataFrame) -> pd.Series:
 
 def _f2_draw(frame: pd.DataFrame) -> Drawing:
     figure, (axes,) = draw.canvas(width=5.6, height=3.4)
-    ratio = ratios(frame)
+    ratio = ratios(frame[(frame["without"] == "") & (frame["flush_mib"] != RARE_MIB)])
     bars = axes.bar(range(len(ratio)), ratio, color=COLOURS[ONE], width=0.55, label="measured")
     axes.bar_label(bars, [f"{value:.1f}%" for value in ratio], fontsize=9, label_type="center", color="white")
     draw.paper_points(axes, range(3), [5.8, 7.7, 10.1])
@@ -130,13 +141,17 @@ def _f2_draw(frame: pd.DataFrame) -> Drawing:
 
 
 def _f2_measure(frame: pd.DataFrame) -> list[Measured]:
-    ratio = ratios(frame)
-    rising = bool(ratio[16] < ratio[8] < ratio[4])
-    claim = "msftl.f2.update-ratio"
-    return [
-        Measured(claim, float(ratio[16]), "16 KiB"),
-        Measured(claim, rising, "rising as the page shrinks", f"8 KiB {ratio[8]:.1f}%, 4 KiB {ratio[4]:.1f}%"),
-    ]
+    claim, usual = "msftl.f2.update-ratio", frame["flush_mib"] != RARE_MIB
+    names = {size: "" if size == 16 else f"{size} KiB" for size in PAGE_SIZES}
+    measured = []
+    for without in map(str, dict.fromkeys(frame["without"])):
+        own = frame[usual & (frame["without"] == without)]
+        at: dict[str, Option] = {"msftl.traces": "each left out once"} if without else {}
+        case = f"without {without}" if without else ""
+        ratio = ratios(own)
+        measured += [Measured(claim, float(ratio[size]), part, at=at, case=case) for size, part in names.items()]
+    rare = ratios(frame[~usual])
+    return measured + [Measured(claim, float(rare[size]), part, role="foil") for size, part in names.items()]
 
 
 F2 = figure("msftl/f2", runs=_f2_runs, draw=_f2_draw, measure=_f2_measure)
@@ -235,33 +250,30 @@ def little_left(frame: pd.DataFrame) -> str:
 
 
 def _f5_measure(frame: pd.DataFrame) -> list[Measured]:
+    """The fills that the text names, each chunk once. Of the maps these are two points; the rest is not built."""
     written = user_and_map(frame)
     total, mini = cuts(written, ONE, BASE), cuts(written, ONE, MINI)
     with_gc = cuts(by_fill(frame.assign(written=amounts(frame).sum(axis=1)), "written"), ONE, BASE)
-    claim, bands = "msftl.f5.phone-total", {"quarter": (20.0, 45.0), "half": (35.0, 60.0), "full": (40.0, 70.0)}
+    claim, versus = "msftl.f5.phone-total", "msftl.f5.phone-vs-mini"
     parts = [
         Measured(
             claim,
             total[fill],
-            f"{fill}, user data and mappings",
+            "" if fill == "full" else fill,
             f"with what GC has copied {with_gc[fill]:.1f}%",
-            band=band,
             reason=no_gc(frame, fill) if fill != "full" else "",
         )
-        for fill, band in bands.items()
+        for fill in FILLS
         if fill in total
     ]
-    if REPEATED in total:
-        parts[-1] = replace(parts[-1], told=f"{parts[-1].told}; filled with repetition {total[REPEATED]:.1f}%")
-    told, versus = f"of all fills: {listed(mini)}", "msftl.f5.phone-vs-mini"
-    return [
-        *parts,
-        *(
-            Measured(versus, mini[fill], told=told, reading=reading, reason=little_left(frame) if reading else "")
-            for reading, fill in enumerate(("full", REPEATED))
-            if fill in mini
-        ),
+    if set(FILLS) <= set(total):
+        parts.append(Measured(claim, total["quarter"] < total["half"] < total["full"], "rising"))
+    parts += [
+        Measured(name, values[REPEATED], "full, filled with repetition", role="beside", reason=why)
+        for name, values, why in ((claim, total, ""), (versus, mini, little_left(frame)))
+        if REPEATED in values
     ]
+    return parts + [Measured(versus, mini[fill], fill, role="beside") for fill in FILLS if fill in mini]
 
 
 F5 = figure("msftl/f5", runs=_phone_runs, judged=_phone_judged, draw=_f5_draw, measure=_f5_measure)
@@ -324,16 +336,16 @@ def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
     )
     told = f"of all: {listed(average)}; mini-page FTL: {listed(cuts(mean, MINI, BASE))}"
     tails = f"of all: {listed(longest)}; 99.9th percentile: {listed(tail)}"
-    # By reading: every operation takes its time, GC takes none.
-    fills = list(enumerate((WITH_GC, "full")))
+    # Every operation takes its time, or GC takes none.
+    fills = {WITH_GC: gc_takes(frame), "full": ""}
     return [
         *(
-            Measured("msftl.f6.avg-response", average[fill], told=told, reading=reading, reason=why)
-            for (reading, fill), why in zip(fills, (gc_takes(frame), ""), strict=True)
+            Measured("msftl.f6.avg-response", average[fill], fill, told, role="beside", reason=why)
+            for fill, why in fills.items()
         ),
         *(
-            Measured("msftl.f6.worst-response", longest[fill], told=tails, reading=reading, reason=why_worst)
-            for reading, fill in fills
+            Measured("msftl.f6.worst-response", longest[fill], fill, tails, role="beside", reason=why_worst)
+            for fill in fills
         ),
     ]
 

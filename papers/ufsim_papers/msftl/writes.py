@@ -9,7 +9,7 @@ from matplotlib.figure import Figure as Drawing
 
 from ufsim import Spec
 from ufsim_papers import draw
-from ufsim_papers.claims import Measured
+from ufsim_papers.claims import Measured, claim_of
 from ufsim_papers.figure import Run, Setting, Value, cell, figure
 from ufsim_papers.folders import job
 
@@ -21,19 +21,21 @@ FTLS: dict[str, tuple[str, dict[str, Value]]] = {
     TWO: ("msftl", {"scheme.msftl.segment_bytes": 2048}),
     ONE: ("msftl", {"scheme.msftl.segment_bytes": 1024}),
 }
+# Base-DFTL with translation pages of 8 KiB: what would be the mini-page FTL of the paper's numbers. Drawn nowhere.
+EIGHT = "pages of 8 KiB"
 COLOURS = {BASE: "#333333", MINI: "#e69f00", TWO: "#56b4e9", ONE: "#0072b2"}
 USER, GC, MAP = "user data", "copied by GC", "page mappings"
 KIND_COLOURS = {USER: "#9aa1ab", GC: "#009e73", MAP: "#d55e00"}
 UNIT_MIB = 4 / 1024
-# A quarter of the drive's 126.14 GiB.
-QUARTER = "32292m"
+# The drive's 126.14 GiB, and a quarter of it.
+WHOLE, QUARTER = "129168m", "32292m"
 # Sec. 4.2: the locality 9:1 writes 90% of the data to 10% of the space.
 LOCALITIES = {f"{hot}:{10 - hot}": f"zoned:{hot}0/{10 - hot}0:{10 - hot}0/{hot}0" for hot in (9, 8, 7, 6, 5)}
 
 
 def spec(workload: str, ftl: str, setting: Setting, settings: Mapping[str, Value] | None = None) -> Spec:
     """A run of one of the paper's FTLs on a new drive."""
-    scheme, own = FTLS[ftl]
+    scheme, own = FTLS.get(ftl, ("base-dftl", {"scheme.base-dftl.page_kib": 8}))
     return Spec(
         workload=workload,
         scheme=scheme,
@@ -110,10 +112,7 @@ def _s33_draw(frame: pd.DataFrame) -> Drawing:
 def _s33_measure(frame: pd.DataFrame) -> list[Measured]:
     sizes = frame.set_index("ftl")["device_pmt_directory_bytes"]
     claim = "msftl.s33.directory"
-    return [
-        Measured(claim, float(sizes[BASE]), "no segments", band=(32 * 1024, 32 * 1024)),
-        Measured(claim, float(sizes[ONE]), "segments of 1 KiB"),
-    ]
+    return [Measured(claim, float(sizes[ONE])), Measured(claim, float(sizes[BASE]), "without segments")]
 
 
 S33 = figure("msftl/s33", runs=_s33_runs, draw=_s33_draw, measure=_s33_measure)
@@ -148,15 +147,19 @@ def _seq_draw(frame: pd.DataFrame) -> Drawing:
 def _seq_measure(frame: pd.DataFrame) -> list[Measured]:
     table = sequential(frame)
     total = table["all"]
-    share = float((mappings(frame) / frame["device_host_units_written"])[frame["ftl"] == BASE].iloc[0] * 100)
-    with_directory = "with directories " + "; ".join(
-        f"{ftl} {-cut(total[ftl], total[BASE]):.1f}%" for ftl in (MINI, TWO, ONE)
-    )
-    with_directory += "; MiB with directories " + ", ".join(f"{ftl} {total[ftl]:.1f}" for ftl in FTLS)
+    written = frame["device_host_units_written"][frame["ftl"] == BASE].iloc[0]
+    share = float(mappings(frame)[frame["ftl"] == BASE].iloc[0] / written * 100)
     claim = "msftl.seq.msftl"
     return [
         Measured("msftl.seq.base", cell(table, BASE, MAP), told=f"with the directory {share:.2f}% of user data"),
-        *(Measured(claim, cell(table, ftl, MAP), ftl, with_directory) for ftl in (MINI, TWO, ONE)),
+        # Each page of mappings once: 4 bytes for each unit that was written.
+        Measured("msftl.seq.base", float(written) * 4 / (1 << 20), role="foil"),
+        *(Measured(claim, cell(table, ftl, MAP), case=ftl) for ftl in (MINI, TWO, ONE)),
+        *(
+            Measured(claim, cut(total[ftl], total[BASE]), f"with directories, {ftl}", f"{total[ftl]:.1f} MiB")
+            for ftl in (MINI, TWO, ONE)
+        ),
+        Measured(claim, cell(table, BASE, MAP), role="foil"),
     ]
 
 
@@ -165,14 +168,14 @@ SEQ = figure("msftl/seq", runs=_seq_runs, draw=_seq_draw, measure=_seq_measure)
 
 def _f4_runs(setting: Setting) -> list[Run]:
     localities = ("9:1", "5:5") if setting.quick else tuple(LOCALITIES)
-    size = "1g" if setting.quick else QUARTER
+    size = "1g" if setting.quick else WHOLE
+    points = [(name, ftl) for name in localities for ftl in FTLS]
     return [
         Run(
             {"locality": name, "ftl": ftl},
             spec(job("msftl/f4-random", ZONES=LOCALITIES[name], IO_SIZE=size), ftl, setting),
         )
-        for name in localities
-        for ftl in FTLS
+        for name, ftl in [*points, ("5:5", EIGHT)]
     ]
 
 
@@ -180,11 +183,13 @@ def by_locality(frame: pd.DataFrame, units: pd.Series) -> pd.DataFrame:
     """Units over user data in per cent: a row for each locality, a column for each FTL."""
     share = units / frame["device_host_units_written"] * 100
     table = frame.assign(share=share).pivot(index="locality", columns="ftl", values="share")
-    return table.reindex([locality for locality in LOCALITIES if locality in table.index])[list(FTLS)]
+    order = [ftl for ftl in (*FTLS, EIGHT) if ftl in table]
+    return table.reindex([locality for locality in LOCALITIES if locality in table.index])[order]
 
 
 def _f4_draw(frame: pd.DataFrame) -> Drawing:
     figure, (left, right) = draw.canvas(columns=2, width=5.6, height=4.0)
+    frame = frame[frame["ftl"] != EIGHT]
     stacks(left, frame, "locality", kinds=(USER, MAP))
     flushed = by_locality(frame, frame["device_pmt_flush_units"])
     draw.grouped_bars(right, flushed, colours=COLOURS)
@@ -198,37 +203,65 @@ def _f4_draw(frame: pd.DataFrame) -> Drawing:
 def _f4_measure(frame: pd.DataFrame) -> list[Measured]:
     flushed = by_locality(frame, frame["device_pmt_flush_units"])
     everything = by_locality(frame, mappings(frame))
-    directory = (frame["device_pmt_directory_units"] / mappings(frame)).groupby(frame["ftl"]).mean() * 100
-    shares = ", ".join(f"{ftl} {directory[ftl]:.2f}%" for ftl in FTLS)
-    why = (
-        "a translation block of 9 MiB begins with the directory, and the MSD of segments of 1 KiB takes 5.5% of it. "
-        "The paper's own totals of sequential writes mean a directory in every 5 to 9 MiB, too; a share below 1% of "
-        "random ones would mean one in more than 20 MiB"
-    )
+    directory = ((frame["device_pmt_directory_units"] / mappings(frame)).groupby(frame["ftl"]).mean() * 100)[list(FTLS)]
+    base, mini, one = "msftl.f4.random-base", "msftl.f4.random-mini", "msftl.f4.random-1k"
     # The directory counts with the GC of translation blocks: each new block begins with one.
-    shown = enumerate((flushed[BASE], everything[BASE]))
+    counted = {"flushes": flushed[BASE], "flushes and GC of translation blocks": everything[BASE]}
+    cuts = {ftl: (1 - everything[ftl] / everything[BASE]) * 100 for ftl in (MINI, ONE)}
+    shares = ", ".join(f"{ftl} {directory[ftl]:.2f}%" for ftl in FTLS)
     return [
-        *(part for reading, written in shown for part in _random_base(written, reading)),
-        Measured("msftl.f4.random-mini", cut(cell(everything, "5:5", MINI), cell(everything, "5:5", BASE)), "5:5"),
-        Measured("msftl.f4.random-1k", cut(cell(everything, "5:5", ONE), cell(everything, "5:5", BASE)), "5:5"),
-        Measured(
-            "msftl.f4.random-1k",
-            bool(directory.mean() < 1),
-            "directory below 1% of mappings on average",
-            shares,
-            reason=why,
+        *(
+            Measured(base, float(written.max()), told=_listed(written), at={"counted": name})
+            for name, written in counted.items()
         ),
+        Measured(base, float(flushed[BASE].loc["9:1"]), role="foil"),
+        *(Measured(mini, float(value), at={"locality": str(name)}) for name, value in cuts[MINI].items()),
+        Measured(mini, float(cuts[MINI].mean()), at={"locality": "mean"}),
+        *_by_pieces(cuts[MINI], everything),
+        Measured(one, float(cuts[ONE].max()), told=_listed(cuts[ONE])),
+        Measured(one, float(directory.mean()), DIRECTORIES, shares, reason=TOO_MANY),
     ]
 
 
-def _random_base(written: pd.Series, reading: int) -> list[Measured]:
-    """What Base-DFTL writes of mappings with uniform addresses, and whether that is the most."""
-    claim, told = "msftl.f4.random-base", ", ".join(f"{locality} {value:.1f}" for locality, value in written.items())
-    mixed = "hot translation pages share blocks with cold ones, whose pages GC has to copy"
+DIRECTORIES = "directories over all mappings, mean over schemes and localities"
+# Why; shown only where it is outside.
+TOO_MANY = (
+    "a translation block of 9 MiB begins with the directory, and the MSD of segments of 1 KiB takes 5.5% of it; 42 "
+    "directories, as the paper's totals of sequential writes mean, would be 0.2% of random mappings"
+)
+# Chunks of a flush, each at a random place, and all chunks of the drive.
+FLUSH_CHUNKS, DRIVE_CHUNKS = 9 * 64, 129_168 * 64
+
+
+def distinct(page_kib: int) -> float:
+    """Translation pages that the chunks of a flush change at uniform places: each page stands for many chunks."""
+    pages = DRIVE_CHUNKS / (page_kib * 256 / 4)
+    return float(pages * (1 - (1 - 1 / pages) ** FLUSH_CHUNKS))
+
+
+def below_base(page_kib: int) -> float:
+    """By how many per cent smaller translation pages of a size make what a flush writes (closed form)."""
+    return cut(distinct(page_kib) * page_kib, distinct(16) * 16)
+
+
+def _by_pieces(cuts: pd.Series, everything: pd.DataFrame) -> list[Measured]:
+    """The closed form: what pages of 4 KiB give is outside, what pages of 8 KiB give is inside, and so is measured."""
+    claim = claim_of("msftl.f4.random-mini")
+    assert claim.band is not None
+    low, high = claim.band
+    eight = cut(cell(everything, "5:5", EIGHT), cell(everything, "5:5", BASE))
+    forms = {size: below_base(size) for size in (4, 8)}
+    told = "; ".join(f"pages of {size} KiB: {value:.1f}%" for size, value in forms.items())
+    near = bool(abs(float(cuts.loc["5:5"]) - forms[4]) < 2 and abs(eight - forms[8]) < 2)
     return [
-        Measured(claim, float(written["5:5"]), "5:5", told, reading=reading),
-        Measured(claim, bool(written.idxmax() == "5:5"), "5:5 is the worst", told, reason=mixed, reading=reading),
+        Measured(claim.id, forms[4] > high, "closed form with pages of 4 KiB above the band", told, role="shown"),
+        Measured(claim.id, low <= forms[8] <= high, "closed form with pages of 8 KiB inside", told, role="shown"),
+        Measured(claim.id, near, "both within two points of what is measured", f"8 KiB: {eight:.1f}%", role="shown"),
     ]
+
+
+def _listed(values: pd.Series) -> str:
+    return ", ".join(f"{name} {value:.1f}" for name, value in values.items())
 
 
 F4 = figure("msftl/f4", runs=_f4_runs, draw=_f4_draw, measure=_f4_measure)

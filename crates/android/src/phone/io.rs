@@ -127,7 +127,7 @@ impl Phone {
             state.starting -= 1;
             state.launch.at(state.starting as usize, &place, &mut state.rng)
         } else {
-            state.background_at = state.background.follow(state.background_at, &mut state.rng);
+            state.background_at = state.background.follow(state.background_at, &place, &mut state.rng);
             state.background.listed_at(state.background_at)
         };
         self.request(app, Phase::Background, WorkOp::Read, extent);

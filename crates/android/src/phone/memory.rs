@@ -160,7 +160,9 @@ impl Phone {
 
     /// The process of an app has ended.
     pub(super) fn end_app(&mut self, app: AppId, now: SimTime) {
-        (self.killing, self.victim) = (false, None);
+        if self.victim.is_some_and(|victim| victim.app == app) {
+            (self.killing, self.victim) = (false, None);
+        }
         self.memory.end(app);
         let restart = self.scenario.service_restart;
         let state = self.state(app);

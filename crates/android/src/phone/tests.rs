@@ -158,3 +158,14 @@ fn fetches_belong_to_the_use_during_which_they_come() {
         report.uses.iter().map(|u| u.fetches).collect::<Vec<_>>()
     );
 }
+
+/// Whoever ends an app before its next launch finds none in the background, and that is no kill.
+#[test]
+fn with_cold_starts_every_launch_is_cold() {
+    let launches = |text: &str| {
+        let report = run(text, &mut driver(0, |_| 0), |_, _| {});
+        report.uses.iter().map(|one| one.cold).collect::<Vec<bool>>()
+    };
+    let cold = SMALL.replacen("[phone]", "[phone]\ncold_starts = true", 1);
+    assert!(launches(SMALL).contains(&false) && !launches(&cold).contains(&false));
+}

@@ -36,8 +36,8 @@ impl Phone {
         let number = self.uses;
         self.uses += 1;
         let dying = self.killing && self.freeing.is_none() && self.victim.is_some_and(|victim| victim.app == app);
-        if dying {
-            // The touch comes before the kill has ended the process, but the process has had its signal.
+        // The touch comes before the kill has ended the process, but the process has had its signal.
+        if dying || (self.scenario.cold_starts && self.state(app).alive) {
             self.end_app(app, now);
         }
         // What was fetched so far belongs to the use before; the launch begins with fetches of its own.

@@ -1,6 +1,6 @@
 //! A small device.
 
-use nand::{CellTiming, Faults, FreeWork, Geometry, Suspend, Timing};
+use nand::{CellTiming, Faults, FreeWork, Geometry, MetadataPrograms, Suspend, Timing};
 use units::Nanos;
 
 use crate::config::{EngineConfig, GcConfig, GcPace, GcRuns, LogConfig, SramConfig};
@@ -31,6 +31,7 @@ pub fn small() -> EngineConfig {
             channel_bytes_per_us: 0,
             page_register: false,
             free: FreeWork::Nothing,
+            metadata_programs: MetadataPrograms::Pages,
         },
         capacity_units: 4096,
         command_cost: Nanos(0),

@@ -29,6 +29,12 @@ params::params! {
     pub Params {
         with subregions: SubregionParams;
         with profiles: ProfileParams;
+        /// The lists of an app are fetched when it is launched. Off: what it misses in front, and nothing beforehand.
+        prefetch: switch = true, "HPBvalve Sec. 5.2: the launch list, then the running list";
+        /// Entries of an app stay when it leaves the front. Off: they are dropped.
+        keeps_left: switch = true, "HPBvalve Sec. 5.2: they go to the list of inactive apps";
+        /// Memory is given back when an app is about to be killed.
+        gives_back: switch = true, "HPBvalve Sec. 5.3";
     }
 }
 
@@ -65,6 +71,9 @@ pub(crate) struct Valve {
     phase: Phase,
     lists: AppLists,
     profiles: Profiles,
+    prefetches: bool,
+    keeps_left: bool,
+    gives_back: bool,
     stats: AppCounters,
 }
 
@@ -99,6 +108,9 @@ impl Policy for Valve {
             phase: Phase::Running,
             lists: AppLists::new(),
             profiles: Profiles::new(own.profiles.limits()),
+            prefetches: own.prefetch,
+            keeps_left: own.keeps_left,
+            gives_back: own.gives_back,
             stats: AppCounters::default(),
         }
     }
@@ -197,7 +209,7 @@ impl Retention for Valve {
 
     /// Sec. 5.3: "if the victim app is not found in the per-app L2P profiling list [...] the signal is ignored".
     fn reclaim(&mut self, cache: &mut SubregionCache, victim: AppId, bytes: u64) -> u64 {
-        if !self.profiles.knows(victim) {
+        if !self.gives_back || !self.profiles.knows(victim) {
             return 0;
         }
         let each = cache.subregions.bytes_each();
@@ -249,9 +261,15 @@ impl Valve {
     fn launch(&mut self, cache: &mut SubregionCache, app: AppId) {
         if self.lists.enter(app) {
             cancel_app_fetches(cache);
+            while !self.keeps_left && let Some(slot) = self.lists.oldest(IFG) {
+                self.release(cache, slot);
+            }
         }
         self.phase = Phase::Launch;
         self.profiles.launched(app);
+        if !self.prefetches {
+            return;
+        }
         for (phase, urgency) in [(Phase::Launch, Urgency::Launch), (Phase::Running, Urgency::Running)] {
             let listed: Vec<u32> = self.profiles.list(phase).collect();
             listed.into_iter().for_each(|group| self.prefetch(cache, FetchRequest { group, urgency }));

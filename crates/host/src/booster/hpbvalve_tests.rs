@@ -68,6 +68,30 @@ fn a_launch_prefetches_its_launch_list_and_then_its_running_list() {
     assert_eq!(b.counter("hpbvalve_profile_bytes"), 4 * 4, "runs of 7, of 3 and 4, of 3, of 12");
 }
 
+/// Parts of the policy can be switched off, as wrong models beside it.
+#[test]
+fn what_is_switched_off_is_not_done() {
+    let fetched_again = |own: Params| {
+        let mut b = Bench::new(attach(&own, 16 * 4096, &INFO));
+        start(&mut b, FRONT);
+        for group in [7, 3] {
+            b.read(FRONT, group);
+        }
+        b.serve();
+        start(&mut b, OTHER);
+        let kept = list(&b, IFG);
+        let freed = b.booster.reclaim(b.now, AppId(FRONT), u64::MAX) / 4096;
+        start(&mut b, FRONT);
+        b.read(FRONT, 3);
+        (kept, freed, b.fetched())
+    };
+    let all = Params::default();
+    assert_eq!(fetched_again(all), (vec![7, 3], 2, vec![3, 7]));
+    assert_eq!(fetched_again(Params { prefetch: false, ..all }), (vec![7, 3], 2, vec![3]));
+    assert_eq!(fetched_again(Params { keeps_left: false, ..all }), (vec![], 0, vec![3, 7]));
+    assert_eq!(fetched_again(Params { gives_back: false, ..all }), (vec![7, 3], 0, vec![]));
+}
+
 #[test]
 fn prefetched_ones_enter_at_the_old_end_and_referenced_ones_at_the_young() {
     let mut b = bench(16);

@@ -9,5 +9,7 @@ units::kinds! {
         Poll = "poll";
         /// By simulating an LRU cache.
         Lru = "lru";
+        /// By simulating a cache that gives up what came first, however often it was used: a wrong model of the device.
+        Fifo = "fifo";
     }
 }

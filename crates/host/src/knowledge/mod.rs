@@ -5,6 +5,7 @@
 //! | `full` | the simulator lends a view of the device; no phone has that, and it costs nothing |
 //! | `poll` | a vendor command retrieves the cached addresses every N requests ([`ufs::Op::CacheQuery`]) |
 //! | `lru` | the host simulates a cache of the same size with the LRU algorithm |
+//! | `fifo` | the same with the FIFO algorithm, which the paper does not have |
 
 pub(crate) mod kind;
 mod polled;
@@ -29,7 +30,7 @@ pub(crate) enum Knowledge {
     Full,
     /// See [`CacheKnowledge::Poll`].
     Polled(Polled),
-    /// See [`CacheKnowledge::Lru`].
+    /// See [`CacheKnowledge::Lru`] and [`CacheKnowledge::Fifo`].
     Simulated(Simulated),
 }
 
@@ -39,9 +40,10 @@ impl Knowledge {
         match own.cache_knowledge {
             CacheKnowledge::Full => Knowledge::Full,
             CacheKnowledge::Poll => Knowledge::Polled(Polled::new(own.poll_requests)),
-            CacheKnowledge::Lru => {
+            CacheKnowledge::Lru | CacheKnowledge::Fifo => {
                 let entries = own.cache_entries.count().unwrap_or(info.map_cache_entries);
-                Knowledge::Simulated(Simulated::new(entries.min(info.capacity_units)))
+                let refreshes = own.cache_knowledge == CacheKnowledge::Lru;
+                Knowledge::Simulated(Simulated::new(entries.min(info.capacity_units), refreshes))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! `lru`: "the host system software can simulate a counterpart of the device-side mapping cache"; "we propose to employ
-//! the basic LRU algorithm"; "this design requires only the mapping cache size" (MAP+ Sec. V-D.1).
+//! the basic LRU algorithm"; "this design requires only the mapping cache size" (MAP+ Sec. V-D.1). `fifo` does not count
+//! a use of what is cached already.
 
 use std::collections::VecDeque;
 
@@ -18,6 +19,8 @@ const COMPARE_EVERY: u32 = 1000;
 #[derive(Clone, Hash)]
 pub(crate) struct Simulated {
     entries: usize,
+    /// A use of a cached entry makes it the youngest.
+    refreshes: bool,
     cached: usize,
     /// Number of the last use of each address.
     last_use: Index,
@@ -45,11 +48,11 @@ pub(crate) struct Comparison {
 }
 
 impl Simulated {
-    /// An empty cache of `entries` entries.
-    pub fn new(entries: u32) -> Simulated {
+    /// An empty cache of `entries` entries, of which uses refresh the cached ones (LRU) or not (FIFO).
+    pub fn new(entries: u32, refreshes: bool) -> Simulated {
         let entries = entries as usize;
         let last_use = Index::new(entries + 1);
-        Simulated { entries, cached: 0, last_use, uses: VecDeque::new(), next_use: 0, requests: 0 }
+        Simulated { entries, refreshes, cached: 0, last_use, uses: VecDeque::new(), next_use: 0, requests: 0 }
     }
 
     /// Bytes of the table and of the list of uses.
@@ -83,6 +86,9 @@ impl Simulated {
 
     #[inline]
     fn use_entry(&mut self, lpa: Lpa) {
+        if !self.refreshes && self.last_use.find(lpa.0).is_some() {
+            return;
+        }
         self.uses.push_back(Use { lpa, number: self.next_use });
         if self.last_use.replace(lpa.0, self.next_use).is_none() {
             self.cached += 1;
@@ -124,7 +130,7 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_entry_gives_way() {
-        let mut cache = Simulated::new(3);
+        let mut cache = Simulated::new(3, true);
         assert!(!cache.cached(Lpa(10), 1));
         cache.access(Lpa(10), 3);
         cache.access(Lpa(10), 1);
@@ -134,10 +140,19 @@ mod tests {
         assert_eq!([cached(10), cached(11), cached(12), cached(50)], [true, false, true, true]);
     }
 
+    #[test]
+    fn without_refresh_the_first_one_gives_way() {
+        let mut cache = Simulated::new(3, false);
+        cache.access(Lpa(10), 3);
+        cache.access(Lpa(10), 1);
+        cache.access(Lpa(50), 1);
+        assert_eq!([10, 11, 12, 50].map(|lpa| cache.cached(Lpa(lpa), 1)), [false, true, true, true]);
+    }
+
     /// Compared with a list in order of use, with many hits, so that uses are outdated and renumbered.
     #[test]
     fn it_holds_what_a_list_in_order_of_use_holds() {
-        let mut cache = Simulated::new(20);
+        let mut cache = Simulated::new(20, true);
         cache.next_use = u32::MAX / 2 - 5_000;
         let mut held: Vec<u32> = Vec::new();
         let mut state = 1u32;
@@ -166,7 +181,7 @@ mod tests {
                 lpa.0.is_multiple_of(2)
             }
         }
-        let mut cache = Simulated::new(8);
+        let mut cache = Simulated::new(8, true);
         cache.access(Lpa(10), 5);
         (1..COMPARE_EVERY).for_each(|_| cache.requested());
         assert_eq!(cache.compare(&Even), None);

@@ -36,6 +36,8 @@ pub(crate) struct Batching<F> {
     sending: Direction,
     hit_turns: Turns,
     batch_turns: Turns,
+    /// A part that is due takes its batch with it.
+    due_batch: bool,
     flavour: std::marker::PhantomData<F>,
 }
 
@@ -68,6 +70,7 @@ impl<F: Flavour> Policy for Batching<F> {
             sending: Direction::Read,
             hit_turns: Turns::default(),
             batch_turns: Turns::default(),
+            due_batch: own.shared().batch.due_batch,
             flavour: std::marker::PhantomData,
         }
     }
@@ -100,6 +103,10 @@ impl<F: Flavour> Policy for Batching<F> {
     fn due(&mut self, slot: u16, pending: &Pending) -> Choice {
         if self.is_hit[usize::from(slot)] {
             self.hits.remove(slot);
+            return Choice { slot, why: Why::Due };
+        }
+        if !self.due_batch {
+            self.remove(slot, pending);
             return Choice { slot, why: Why::Due };
         }
         self.sending = Direction::of(pending.part(slot));

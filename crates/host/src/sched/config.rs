@@ -37,6 +37,9 @@ params::params! {
 params::params! {
     /// Batches.
     pub BatchParams {
+        /// A request that is due takes its batch with it. Off: it goes alone.
+        due_batch: switch = true,
+            "MAP+ Sec. VI-B.3: batch grouping operations are not affected by the deadline";
         /// The device is told of a batch of requests before they come, and reads their translation page once.
         batch_notice: switch = true, "MAP+ Sec. V-B: the device is notified to load a batch's mapping entries";
         /// The firmware spends the time of one command on all requests of an announced batch, up to 63 (eMMC 5.0 packed

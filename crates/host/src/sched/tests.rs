@@ -250,16 +250,23 @@ fn due_parts_go_after_each_request_or_batch() {
 /// "The batch grouping operations are not affected by the deadline" (MAP+ Sec. VI-B.3).
 #[test]
 fn a_due_part_takes_its_batch_with_it() {
-    let mut scheduler = scheduler(SchedulerKind::MapPlus, 128);
-    let at = |ms| SimTime::START + Nanos::from_millis(ms);
-    scheduler.push(part(0, RequestOp::Read, 101, 9));
-    scheduler.admit(at(0), &Even);
-    for (request, lpa) in [(1, 301), (2, 303), (3, 121)] {
-        scheduler.push(part(request, RequestOp::Read, lpa, 1));
-    }
-    scheduler.admit(at(5), &Even);
-    assert_eq!(scheduler.open_batch(at(10)).map(|batch| batch.requests), Some(2));
-    let order: Vec<_> = std::iter::from_fn(|| scheduler.pop(at(10), &Even).map(|p| p.request)).collect();
-    assert_eq!(order, [0, 3, 1, 2]);
-    assert_eq!(["sched_due", "sched_batches", "sched_prioritised"].map(|name| count(&scheduler, name)), [1, 2, 2]);
+    // Told that it goes alone, it leaves the other part of its page behind, for a batch of its own.
+    let due_first = |with_batch: bool| {
+        let mut all = SchedulerParams::default();
+        all.set("*", "queue", 128_u32).expect("queues of so many are allowed");
+        all.set("*", "due_batch", with_batch).expect("a switch");
+        let mut scheduler = AnyScheduler::of_kind(SchedulerKind::MapPlus, &all, PAGE);
+        let at = |ms| SimTime::START + Nanos::from_millis(ms);
+        scheduler.push(part(0, RequestOp::Read, 101, 9));
+        scheduler.admit(at(0), &Even);
+        for (request, lpa) in [(1, 301), (2, 303), (3, 121)] {
+            scheduler.push(part(request, RequestOp::Read, lpa, 1));
+        }
+        scheduler.admit(at(5), &Even);
+        let opened = scheduler.open_batch(at(10)).map(|batch| batch.requests);
+        let order: Vec<_> = std::iter::from_fn(|| scheduler.pop(at(10), &Even).map(|p| p.request)).collect();
+        (opened, order, ["sched_due", "sched_batches"].map(|name| count(&scheduler, name)))
+    };
+    assert_eq!(due_first(true), (Some(2), vec![0, 3, 1, 2], [1, 2]));
+    assert_eq!(due_first(false), (None, vec![0, 3, 1, 2], [1, 2]));
 }

@@ -3,7 +3,7 @@
 use ftl::{Covers, Device, DeviceConfig, SramConfig};
 use host::HostConfig;
 use host::block::BlockConfig;
-use nand::{FreeWork, Geometry, Timing};
+use nand::{FreeWork, Geometry, MetadataPrograms, Timing, WhatIfParams};
 use params::ParamError;
 use ufs::{LinkConfig, PowerConfig, Protocol};
 use units::{MIB, Nanos, UNIT_BYTES, UNIT_KIB};
@@ -90,14 +90,21 @@ impl Profile {
 
     /// Cell times, and the rate of channels.
     pub fn timing(&self) -> Timing {
-        self.values.nand.timing.timing(&self.values.nand.suspend, self.values.what_if.free)
+        self.values.nand.timing.timing(&self.values.nand.suspend, &self.values.what_if)
     }
 
-    /// What a reader of the results has to know, if some work takes no time.
-    pub(crate) fn what_if(&self) -> Option<String> {
-        let free = self.values.what_if.free;
-        (free != FreeWork::Nothing)
-            .then(|| format!("what_if.free = \"{}\": these operations took no time", free.name()))
+    /// What a reader of the results has to know, if some work takes another time than on a device.
+    pub(crate) fn what_if(&self) -> Vec<String> {
+        let WhatIfParams { free, metadata_programs } = self.values.what_if;
+        let mut told = Vec::new();
+        if free != FreeWork::Nothing {
+            told.push(format!("what_if.free = \"{}\": these operations took no time", free.name()));
+        }
+        if metadata_programs != MetadataPrograms::Pages {
+            let name = metadata_programs.name();
+            told.push(format!("what_if.metadata_programs = \"{name}\": programs of metadata took longer than a page"));
+        }
+        told
     }
 
     /// Checks that a device and a driver of this profile can have these parts.

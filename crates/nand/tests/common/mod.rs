@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ufsim_nand::{
-    Cause, CellTiming, Completed, CutProgram, FreeWork, Geometry, Nand, NandEvent, Op, Priority, Sensed, Spare,
-    Suspend, Timing, Work,
+    Cause, CellTiming, Completed, CutProgram, FreeWork, Geometry, MetadataPrograms, Nand, NandEvent, Op, Priority,
+    Sensed, Spare, Suspend, Timing, Work,
 };
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
@@ -47,6 +47,7 @@ pub const CELLS: Timing = Timing {
     channel_bytes_per_us: 0,
     page_register: false,
     free: FreeWork::Nothing,
+    metadata_programs: MetadataPrograms::Pages,
 };
 
 /// A finished operation, as the tests record it.

@@ -11,7 +11,8 @@ use common::Sim;
 use model::{Reference, Stage};
 use proptest::prelude::*;
 use ufsim_nand::{
-    Cause, CellTiming, Completed, Faults, FreeWork, Geometry, Kind, Op, Priority, Sensed, Spare, Suspend, Timing, Work,
+    Cause, CellTiming, Completed, Faults, FreeWork, Geometry, Kind, MetadataPrograms, Op, Priority, Sensed, Spare,
+    Suspend, Timing, Work,
 };
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
@@ -304,6 +305,7 @@ fn timings() -> impl Strategy<Value = Timing> {
             channel_bytes_per_us,
             page_register,
             free,
+            metadata_programs: MetadataPrograms::Pages,
         },
     )
 }

@@ -74,7 +74,7 @@ params::params! {
     /// for each unit of 4 KiB.
     pub MiniPageParams {
         /// Data from the host that is written from one mapping flush to the next.
-        flush_mib: count(1 to 64) = 9, "MSFTL Sec. 4.1: 9 MiB, one NAND block";
+        flush_mib: count(1 to 96) = 9, "MSFTL Sec. 4.1: 9 MiB, one NAND block";
         /// Copies by GC for which the mapping cache has room beside that. When it is full, a flush comes early.
         gc_mib: count(0 to 128) = 90,
             "the paper gives no size; with 10% gained from a victim GC copies nine times what the host writes";
@@ -273,7 +273,7 @@ impl<S: PieceSize> Scheme for Flushed<S> {
     fn log_entries(cfg: &EngineConfig, own: &S::Params) -> u16 {
         let data = flush_units::<S>(own) + S::cache(own).gc_mib * UNITS_PER_MIB;
         let entries = data + 8 * cfg.geometry.row_units() + 2 * TRIM_ENTRIES as u32;
-        u16::try_from(entries).expect("flush_mib is at most 64 and gc_mib at most 128")
+        u16::try_from(entries).expect("flush_mib is at most 96 and gc_mib at most 128")
     }
 
     fn new(core: &Core, own: &S::Params) -> Flushed<S> {

@@ -9,7 +9,7 @@ use ftl::{
     Device, DeviceConfig, DeviceEvent, DeviceStats, GcConfig, GcCopy, GcPace, GcRuns, LogConfig, MappingKind, Moment,
     SramConfig, WritePathConfig,
 };
-use nand::{CellTiming, Counters, FreeWork, Geometry, Suspend, Timing};
+use nand::{CellTiming, Counters, FreeWork, Geometry, MetadataPrograms, Suspend, Timing};
 use ufs::{Command, DataIn, DataOut, Op, Response, Status, Tag};
 use units::{Lpa, Nanos, Seq, SimTime};
 
@@ -59,6 +59,7 @@ pub fn tiny() -> DeviceConfig {
             channel_bytes_per_us: 0,
             page_register: true,
             free: FreeWork::Nothing,
+            metadata_programs: MetadataPrograms::Pages,
         },
         capacity_units: 4096,
         command_cost: Nanos(1000),
