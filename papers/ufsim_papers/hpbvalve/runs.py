@@ -324,11 +324,6 @@ def less(sums: pd.Series, *, by: str, of: str) -> float | None:
     return None if above is None else 0.0 - above
 
 
-def with_sign(percent: float | None) -> str:
-    """A difference as people read it."""
-    return "nothing to compare" if percent is None else f"{percent:+.1f}%"
-
-
 def named(table: pd.DataFrame) -> pd.DataFrame:
     """Columns as the paper calls the schemes."""
     return table.rename(columns=PAPER_NAMES)

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -108,9 +107,3 @@ def setup_of(at: Mapping[str, Option], base: Setup) -> Setup:
 def setups(claim: Claim, places: Iterable[Place], base: Setup) -> list[Setup]:
     """The phones of some points, each once."""
     return list(dict.fromkeys(setup_of(claim.at(place), base) for place in places))
-
-
-@cache
-def label_names() -> tuple[str, ...]:
-    """The columns of a phone."""
-    return tuple(Setup().labels())
