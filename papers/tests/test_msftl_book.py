@@ -6,9 +6,10 @@ import pandas as pd
 import pytest
 
 from ufsim import trace_info
+from ufsim_papers.claims import Measured
 from ufsim_papers.figure import Setting
 from ufsim_papers.msftl.phone import F2, F5, F6, FILLS, HEADER, PAUSE_NS, REPEATED, WITH_GC, join
-from ufsim_papers.msftl.writes import FTLS
+from ufsim_papers.msftl.writes import FTLS, below_base, distinct
 
 
 def trace(path: Path, *requests: tuple[int, str, int, int]) -> Path:
@@ -78,24 +79,23 @@ def without_gc_time() -> pd.DataFrame:
     return frame[frame["filled"] != WITH_GC]
 
 
+def by_part(measured: list[Measured], claim: str) -> dict[str, Measured]:
+    return {part.part: part for part in measured if part.claim == f"msftl.{claim}"}
+
+
 def test_reductions_follow_from_what_was_written() -> None:
-    frame = without_gc_time()
-    measured = {part.part.split(",")[0].split(";")[0]: part for part in F5.measure(frame)}
+    measured = F5.measure(without_gc_time())
+    total = by_part(measured, "f5.phone-total")
     # User data and mappings: 200 against 110, and on the full drive 240 against 114, or 170 of the mini-page FTL.
-    assert measured["quarter"].value == pytest.approx(45.0) and measured["half"].value == pytest.approx(45.0)
-    total = next(part for part in F5.measure(frame) if part.part.startswith("full, user"))
-    assert total.value == pytest.approx((1 - 114 / 240) * 100)
+    assert total["quarter"].value == pytest.approx(45.0) and total["half"].value == pytest.approx(45.0)
+    assert total[""].value == pytest.approx((1 - 114 / 240) * 100) and total["rising"].value is False
     # With GC 280 against 154.
-    assert f"{(1 - 154 / 280) * 100:.1f}%" in total.told
-    mini = F5.measure(frame)[-1]
-    assert (mini.claim, mini.value) == ("msftl.f5.phone-vs-mini", pytest.approx((1 - 114 / 170) * 100))
-    low, high = total.band or (0.0, 0.0)
-    assert low <= total.value <= high
+    assert f"{(1 - 154 / 280) * 100:.1f}%" in total[""].told
+    mini = by_part(measured, "f5.phone-vs-mini")["full"]
+    assert (mini.role, mini.value) == ("beside", pytest.approx((1 - 114 / 170) * 100))
 
 
-def test_a_fill_with_repetition_is_another_reading_beside_the_first(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_fill_with_repetition_stands_beside_the_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("ufsim_papers.msftl.phone.phone_trace", lambda setting: tmp_path / "joined.csv")
     runs = [run for run in F5.runs(Setting()) if run.labels["filled"] == REPEATED]
     assert [run.labels["ftl"] for run in runs] == list(FTLS)
@@ -106,26 +106,27 @@ def test_a_fill_with_repetition_is_another_reading_beside_the_first(
     first = without_gc_time()
     again = first[first["filled"] == "full"].assign(filled=REPEATED, device_pmt_flush_units=[98, 38, 18, 8])
     measured = F5.measure(pd.concat([first, again]))
-    of_first = [part for part in measured if part.reading == 0]
-    assert [part.value for part in of_first] == [part.value for part in F5.measure(first)]
+    assert [part for part in measured if part.role == "point"] == [
+        part for part in F5.measure(first) if part.role == "point"
+    ]
     # 200 and 140 of the two larger against 110.
-    (other,) = [part for part in measured if part.reading == 1]
-    assert (other.claim, other.value) == ("msftl.f5.phone-vs-mini", pytest.approx((1 - 110 / 140) * 100))
-    (total,) = [part for part in measured if part.part.startswith("full, user")]
-    assert f"filled with repetition {(1 - 110 / 200) * 100:.1f}%" in total.told
+    name = "full, filled with repetition"
+    assert by_part(measured, "f5.phone-vs-mini")[name].value == pytest.approx((1 - 110 / 140) * 100)
+    assert by_part(measured, "f5.phone-total")[name].value == pytest.approx((1 - 110 / 200) * 100)
     assert len(F5.draw(pd.concat([first, again])).axes) == 2
 
 
 def test_response_times_are_compared_on_the_full_drive() -> None:
-    average, average_without, worst, worst_without = F6.measure(results())
-    # 2000 against 1100 with the time of GC, which is the first reading.
-    assert average.value == pytest.approx(45.0) and worst.value == pytest.approx(45.0)
-    assert average_without.value == pytest.approx(90.0) and worst_without.value == pytest.approx(90.0)
-    assert [part.reading for part in (average, average_without, worst, worst_without)] == [0, 1, 0, 1]
-    assert f"mini-page FTL: quarter {50.0:.1f}" in average.told
-    assert "GC copies 0.40 times" in average.reason
-    assert "programs of these are 50%, its search 25%, and programs of mappings 25%" in average.reason
-    assert "the longest takes 200.00 s" in worst.reason
+    measured = F6.measure(results())
+    assert {part.role for part in measured} == {"beside"}
+    average, worst = (by_part(measured, name) for name in ("f6.avg-response", "f6.worst-response"))
+    # 2000 against 1100 with the time of GC.
+    assert average[WITH_GC].value == pytest.approx(45.0) and worst[WITH_GC].value == pytest.approx(45.0)
+    assert average["full"].value == pytest.approx(90.0) and worst["full"].value == pytest.approx(90.0)
+    assert f"mini-page FTL: quarter {50.0:.1f}" in average[WITH_GC].told
+    assert "GC copies 0.40 times" in average[WITH_GC].reason
+    assert "programs of these are 50%, its search 25%, and programs of mappings 25%" in average[WITH_GC].reason
+    assert "the longest takes 200.00 s" in worst["full"].reason
 
 
 def test_only_the_last_column_has_the_time_of_gc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -146,10 +147,20 @@ def test_the_pictures_have_a_panel_for_each_fill() -> None:
 def test_update_ratios_are_those_of_the_entries_written() -> None:
     frame = pd.DataFrame(
         {
-            "page_kib": [16, 8, 4],
-            "device_pmt_entries_changed": [5, 5, 5],
-            "device_pmt_entries_written": [100, 80, 50],
+            "page_kib": [16, 8, 4] * 3,
+            "without": ["", "", "", "a", "a", "a", "", "", ""],
+            "flush_mib": [9] * 6 + [90] * 3,
+            "device_pmt_entries_changed": [5] * 6 + [10] * 3,
+            "device_pmt_entries_written": [100, 80, 50] * 3,
         }
     )
-    first, rising = F2.measure(frame)
-    assert first.value == pytest.approx(5.0) and rising.value is True
+    measured = F2.measure(frame)
+    values = {(part.role, part.case, part.part): part.value for part in measured}
+    assert values["point", "", ""] == values["point", "without a", ""] == pytest.approx(5.0)
+    assert values["point", "", "4 KiB"] == pytest.approx(10.0) and values["foil", "", "8 KiB"] == pytest.approx(12.5)
+
+
+def test_the_closed_form_of_distinct_translation_pages() -> None:
+    # 576 chunks over 8073 pages of 16 KiB, 16,146 of 8 KiB, 32,292 of 4 KiB (N (1 - (1 - 1/N)^576)).
+    assert [distinct(size) for size in (16, 8, 4)] == pytest.approx([555.96, 565.86, 570.90], abs=0.01)
+    assert [below_base(size) for size in (4, 8)] == pytest.approx([74.3, 49.1], abs=0.05)

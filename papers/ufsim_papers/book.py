@@ -156,7 +156,12 @@ def planned(figure: Figure, setting: Setting) -> Plan:
             points |= {seed: needed(replace(setting, seed=seed)) for seed in others}
     except Missing as missing:
         return Plan(figure, {}, str(missing))
-    return Plan(figure, {seed: [_verified(point, setting) for point in own] for seed, own in points.items()})
+    return Plan(figure, {seed: [_verified(point, setting) for point in once(own)] for seed, own in points.items()})
+
+
+def once(points: Sequence[Run | Point]) -> list[Run | Point]:
+    """Points without those that are there already: each counts once, whoever asks for it."""
+    return list({(key(point), *point.labels.items()): point for point in points}.values())
 
 
 def grown(plans: list[Plan], rows: Rows, setting: Setting, means: Means) -> list[Plan]:
@@ -175,7 +180,7 @@ def _further(plan: Plan, rows: Rows, setting: Setting) -> list[Run | Point]:
 
 
 def _with(plan: Plan, more: Sequence[Run | Point], seed: int) -> Plan:
-    return replace(plan, points=plan.points | {seed: [*plan.points[seed], *more]}) if more else plan
+    return replace(plan, points=plan.points | {seed: once([*plan.points[seed], *more])}) if more else plan
 
 
 def _frame(points: Sequence[Run | Point], rows: Rows) -> pd.DataFrame:

@@ -35,12 +35,10 @@ class Condition:
     """
 
     name: str
-    origin: str
     options: tuple[Option, ...]
     place: tuple[Option, ...] | None = None
     placed_at: str = ""
     placed_by: str = ""
-    note: str = ""
 
     def text(self, option: Option) -> str:
         """An option as a report names it."""
@@ -72,7 +70,6 @@ class Claim:
     band: Band | None = None
     conformance: bool = False
     parts: tuple[PartOf, ...] = ()
-    beside: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
     foil: str = ""
     read_by: str = ""
@@ -80,7 +77,6 @@ class Claim:
     shown_by: str = ""
     missing: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    retired: str = ""
 
     @cached_property
     def axes(self) -> tuple[Condition, ...]:
@@ -147,6 +143,8 @@ class Measured:
     at: Mapping[str, Option] = field(default_factory=dict)
     case: str = ""
     role: Role = "point"
+    # Which of several foils.
+    foil: str = ""
     reason: str = ""
     interval: Interval | None = None
     seeds: int = 1
@@ -184,7 +182,7 @@ def claim_of(name: str) -> Claim:
 
 def _claim(entry: Mapping[str, Any], shared: Mapping[str, Mapping[str, Any]]) -> Claim:
     plain: dict[str, Any] = {name: entry[name] for name in PLAIN if name in entry}
-    lists: dict[str, Any] = {name: tuple(entry[name]) for name in ("beside", "missing", "needs") if name in entry}
+    lists: dict[str, Any] = {name: tuple(entry[name]) for name in ("missing", "needs") if name in entry}
     conditions = [shared[own["shared"]] if "shared" in own else own for own in entry.get("conditions", ())]
     return Claim(
         **plain,
@@ -196,7 +194,7 @@ def _claim(entry: Mapping[str, Any], shared: Mapping[str, Mapping[str, Any]]) ->
     )
 
 
-PLAIN = ("id", "paper", "where", "says", "quantity", "unit", "value", "foil", "read_by", "weak", "shown_by", "retired")
+PLAIN = ("id", "paper", "where", "says", "quantity", "unit", "value", "foil", "read_by", "weak", "shown_by")
 
 
 def _part(entry: Mapping[str, Any]) -> PartOf:
@@ -212,21 +210,22 @@ def _condition(entry: Mapping[str, Any]) -> Condition:
     placed = entry.get("placed")
     return Condition(
         name=entry["name"],
-        origin=entry["origin"],
         options=options,
-        place=None if placed is None else _placed(placed["at"], options),
+        place=None if placed is None else _placed(placed["at"], placed["by"], options),
         placed_at="" if placed is None else str(placed["at"]),
         placed_by="" if placed is None else placed["by"],
-        note=entry.get("note", ""),
     )
 
 
-def _placed(at: Option | Sequence[float], options: Sequence[Option]) -> tuple[Option, ...]:
-    """The options at a place: one of them, or those between two numbers."""
+def _placed(at: Option | Sequence[float], by: str, options: Sequence[Option]) -> tuple[Option, ...]:
+    """The options at a place: one of them, those between two numbers, or none yet if a claim has to tell."""
     if isinstance(at, list):
         low, high = at
         return tuple(option for option in options if not isinstance(option, str) and low <= option <= high)
-    return tuple(option for option in options if option == at)
+    found = tuple(option for option in options if option == at)
+    if not found and not by.startswith("claim:"):
+        raise ValueError(f"'{at}' is no option of {options}, and no claim tells where it lies")
+    return found
 
 
 UNITS = {

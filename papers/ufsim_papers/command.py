@@ -161,8 +161,11 @@ def measured_text(outcome: "Outcome") -> Text:
             add(part)
     for part in outcome.foil:
         add(part, "foil: ")
+    for part in outcome.shown:
+        add(part, "shown: ")
+        lines.append(Text(part.told, style="dim"))
     for part in outcome.beside:
         add(part, "beside: ")
-    if outcome.class_ == "open" and outcome.measured:
+    if outcome.because and outcome.measured:
         lines.append(Text(outcome.because, style="dim"))
     return Text("\n").join(lines)

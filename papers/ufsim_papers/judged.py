@@ -105,13 +105,11 @@ class Part:
 
     @property
     def state(self) -> State:
-        """Where the whole interval lies. What has nothing to compare is not in."""
+        """Where the whole interval lies. What has nothing to compare is neither in nor out."""
         interval = self.interval
         if not self.enough:
             return "not measured"
-        if self.value is None or not defined(self.value):
-            return "out"
-        if interval is None:
+        if interval is None or not defined(self.value):
             return "between"
         band = None if isinstance(self.value, bool) else self.band
         if _inside(interval.low, interval.high, band):
@@ -131,6 +129,7 @@ class Part:
         return {
             "part": self.of.name,
             "case": self.case,
+            "foil": self.samples[0].measured.foil,
             "value": self.value,
             "interval": None if interval is None else [interval.low, interval.high],
             "coverage_percent": None if interval is None else interval.coverage_percent,
@@ -183,7 +182,7 @@ class Outcome:
     @cached_property
     def places(self) -> list[Place]:
         """The points that are needed."""
-        own = {place: point.parts[0].value for (place, _), point in self.points.items() if point.parts}
+        own = {place: part.value for (place, _), point in self.points.items() for part in point.parts if not part.name}
         numbers = {place: float(value) for place, value in own.items() if value is not None}
         return maps.needed(self.claim, numbers if self.claim.unit != "order" else None)
 
@@ -197,8 +196,11 @@ class Outcome:
 
     @property
     def foil_out(self) -> bool:
-        """Was the foil measured, and is it outside?"""
-        return bool(self.foil) and not all(part.in_band for part in self.foil)
+        """Was every foil measured, and is each outside with some part?"""
+        foils: dict[str, list[Part]] = {}
+        for part in self.foil:
+            foils.setdefault(part.samples[0].measured.foil, []).append(part)
+        return bool(foils) and all(any(part.state == "out" for part in own) for own in foils.values())
 
     @property
     def class_(self) -> Class:
@@ -248,9 +250,9 @@ class Outcome:
 
     def _range(self) -> str:
         left = set(maps.left(self.claim, self.places))
-        own = [point for (place, _), point in self.points.items() if place in left and point.parts]
-        values = [float(point.parts[0].value) for point in own if point.parts[0].value is not None]
-        unit = own[0].parts[0].of.unit if own else self.claim.unit
+        own = [part for (place, _), point in self.points.items() if place in left for part in point.parts]
+        values = [float(part.value) for part in own if not part.of.name and part.value is not None]
+        unit = self.claim.unit
         if unit == "order" or not values:
             states = self.states(left)
             return f"in at {states.count('in')} of {len(states)} points"
@@ -323,7 +325,9 @@ def _at_place(claim: Claim, places: Mapping[str, list[Value]]) -> Claim:
     def resolved(axis: Condition) -> Condition:
         if axis.place != () or axis.name not in places:
             return axis
-        return replace(axis, place=tuple(option for option in axis.options if option in places[axis.name]))
+        found = tuple(option for option in axis.options if option in places[axis.name])
+        # It was looked for, and lies nowhere in the range: nothing places it.
+        return replace(axis, place=found or None)
 
     return replace(claim, conditions=tuple(map(resolved, claim.conditions)))
 

@@ -67,7 +67,7 @@ class Scorecard:
 
 def samples_of(claim: str, part: Entry, seed: int) -> list[Sample]:
     """What a figure has measured for a part; the values of seeds, from the first on, or what it has pooled itself."""
-    told = {name: part[name] for name in ("role", "at", "part", "case", "told", "reason") if name in part}
+    told = {name: part[name] for name in ("role", "at", "part", "case", "foil", "told", "reason") if name in part}
     chance = part.get("chance", True)
     if "values" in part:
         return [Sample(seed + at, Measured(claim, value, **told), chance) for at, value in enumerate(part["values"])]
@@ -122,7 +122,7 @@ def kept_part(part: Entry, where: Entry) -> Entry:
     """The same of a part. What is as usual is left out."""
     pooled = ("value", "interval", "coverage_percent", "seeds")
     values = {"values": list(part["values"].values())} if part["values"] else {key: part[key] for key in pooled}
-    named = {key: part[key] for key in ("part", "case") if part[key]}
+    named = {key: part[key] for key in ("part", "case", "foil") if part[key]}
     chance = {} if part["chance"] else {"chance": False}
     told = {key: part[key] for key in ("told", "reason") if part.get(key)}
     return {key: value for key, value in where.items() if value} | named | values | chance | told

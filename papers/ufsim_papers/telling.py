@@ -76,12 +76,11 @@ def class_html(outcome: Outcome) -> str:
 
 
 def reasons(outcomes: Sequence[Outcome]) -> str:
-    """A list of why values lie outside, each reason with the claims that it is told of; nothing without any."""
+    """A list of why values lie where they lie, each reason with the claims that it is told of; nothing without any."""
     claims_of: dict[str, list[str]] = {}
     for outcome in outcomes:
-        everything = [part for point in outcome.points.values() for part in point.parts] + outcome.beside
-        outside = [part for part in everything if part.state != "in" and part.reason]
-        for reason in dict.fromkeys(part.reason for part in outside):
+        points = [part for point in outcome.points.values() for part in point.parts if part.state != "in"]
+        for reason in dict.fromkeys(part.reason for part in points + outcome.beside if part.reason):
             claims_of.setdefault(reason, []).append(f"<code>{escape(outcome.claim.id)}</code>")
     lines = "".join(f"<li>{', '.join(names)}: {escape(reason)}.</li>" for reason, names in claims_of.items())
-    return f"<p><strong>Why values lie outside</strong></p><ul>{lines}</ul>\n" if lines else ""
+    return f"<p><strong>Why values lie where they lie</strong></p><ul>{lines}</ul>\n" if lines else ""

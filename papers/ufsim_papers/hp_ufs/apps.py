@@ -1,6 +1,6 @@
 """HP-UFS (MSST 2024): the applications of Table III, with and without GC.
 
-Five are replayed from the authors' traces, and the paper's claims are judged by these alone. The others are generated
+Five are replayed from the authors' traces, and stand beside the paper's claims. The others are generated
 from descriptions (`jobs/f9-*.toml`), unless their traces are there, too.
 """
 
@@ -22,7 +22,7 @@ from ufsim_papers.folders import job
 from ufsim_papers.hp_ufs import hpb
 from ufsim_papers.hp_ufs.writes import CACHE, OF_PAPER, SCHEMES
 
-# Name of the trace, name in the paper's figures. Writes prevail in all but Genshin Impact. The claims are about these.
+# Name of the trace, name in the paper's figures. Writes prevail in all but Genshin Impact.
 APPS = {
     "twitter": "X",
     "chrome": "CH",

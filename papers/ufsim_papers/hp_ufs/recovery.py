@@ -96,9 +96,7 @@ def _measure(frame: pd.DataFrame) -> list[Measured]:
         Measured(claim, cell(runs, OWN, "total_ms"), role="foil"),
         _dominate(total),
         # A recovery that keeps what it finds in memory does nothing with segments.
-        replace(
-            _dominate(total - sweep[["segment_read_ms", "update_ms", "segment_write_ms"]].sum(axis=1)), role="foil"
-        ),
+        replace(_dominate(total - sweep[list(OF_SEGMENTS)].sum(axis=1)), role="foil"),
     ]
 
 

@@ -15,6 +15,7 @@ from ufsim_papers import draw, maps
 from ufsim_papers.claims import Measured, Option
 from ufsim_papers.figure import Point, Setting, figure
 from ufsim_papers.growing import doubled, settled
+from ufsim_papers.hpbvalve.over_maps import Measure, OverMap
 from ufsim_papers.hpbvalve.runs import (
     APPS,
     AT_A_POINT,
@@ -29,7 +30,6 @@ from ufsim_papers.hpbvalve.runs import (
     listed,
     more_of,
     on,
-    over_map,
     points,
     pooled,
     times,
@@ -107,7 +107,8 @@ def _f16_further(setting: Setting, frame: pd.DataFrame) -> list[Point]:
     rows = on(frame, USUAL)
     if setting.quick or settled(pooled(lambda own: _of(own, {}))(rows), by_band=CLAIMS):
         return []
-    return _on(setting, USUAL, doubled(rows["seed"].nunique(), MOST_SEQUENCES))
+    more = doubled(rows["seed"].nunique(), MOST_SEQUENCES)
+    return _on(setting, USUAL, more) + points(setting, (GIVES_NOTHING,), repeats=more)
 
 
 def _f16_draw(frame: pd.DataFrame) -> Drawing:
@@ -153,18 +154,23 @@ def _of(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measured]:
 
 
 def _fewest(frame: pd.DataFrame, scheme: str) -> bool:
-    counts = kills_by_scheme(frame)
+    counts = kills_by_scheme(frame[frame["scheme"] != GIVES_NOTHING])
     return bool((counts[scheme] <= counts.min(axis=1)).all())
 
 
 def _f16_measure(frame: pd.DataFrame) -> list[Measured]:
-    def own(name: str) -> list[Measured]:
-        found = over_map(name, frame, USUAL, lambda rows, at: [part for part in _of(rows, at) if part.claim == name])
-        # A foil is the same at all points; the default has it.
-        foils = {part.part: part for part in reversed(found) if part.role == "foil"}
-        return [part for part in found if part.role != "foil"] + list(foils.values())
+    """A claim takes its parts of all at each point, and its foil at the default."""
+    return [part for own in map(_over_map, CLAIMS) for part in own.measured(frame)]
 
-    return [part for name in CLAIMS for part in own(name)]
+
+def _over_map(name: str) -> OverMap:
+    def parts(role: str) -> Measure:
+        def measure(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measured]:
+            return [part for part in _of(frame, at) if part.claim == name and part.role == role]
+
+        return measure
+
+    return OverMap(name, (*SCHEMES, GIVES_NOTHING), USUAL, parts("point"), parts("foil"))
 
 
 F16 = figure("hpbvalve/f16", runs=_f16_runs, draw=_f16_draw, measure=_f16_measure, further=_f16_further)

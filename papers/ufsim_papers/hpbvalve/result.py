@@ -1,6 +1,6 @@
 """HPBvalve (FAST 2023), Sec. 6: launches, loading, misses, hits and memory (Figs. 13 to 15, 17), profile lists."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pandas as pd
@@ -9,6 +9,7 @@ from matplotlib.figure import Figure as Drawing
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured, Option
 from ufsim_papers.figure import Point, Setting, figure
+from ufsim_papers.hpbvalve.over_maps import Measure, OverMap
 from ufsim_papers.hpbvalve.runs import (
     APPS,
     AT_A_POINT,
@@ -24,22 +25,17 @@ from ufsim_papers.hpbvalve.runs import (
     chosen,
     comparison,
     expanded,
-    has,
     hpb_of,
     kept,
     less,
     listed,
     on,
     over,
-    over_map,
     points,
-    points_of_maps,
     pooled,
     uses,
 )
-from ufsim_papers.hpbvalve.setups import Setup
 from ufsim_papers.hpbvalve.study import tenths_by_scheme
-from ufsim_papers.intervals import Value
 
 MIB = 1 << 20
 NO_PENALTY = "misses cost UFS+HPB nothing, so that there is nothing to remove"
@@ -58,14 +54,7 @@ def _f13_runs(setting: Setting) -> list[Point]:
     """The maps of loading and of switching are whole. The other two claims hang on the system's memory as well, which
     nothing places, so more than their default would decide nothing."""
     found = comparison(setting, COLD) + comparison(setting)
-    found += _foil_runs(setting, NO_PREFETCH, COLD) + _foil_runs(setting, DROPS_LEFT, USUAL)
-    found += points_of_maps(setting, {"hpbvalve.f13.loading": (HPB, "hpbvalve", "ideal")}, COLD)
-    return found + points_of_maps(setting, {"hpbvalve.f13.switching": FOUR[1:]}, USUAL)
-
-
-def _foil_runs(setting: Setting, foil: str, setup: Setup) -> list[Point]:
-    """A claim's foil on the phone where the paper's set-up lies."""
-    return [] if setting.quick else points(setting, (foil,), repeats=range(AT_A_POINT), setup=setup)
+    return [*found, *LOADING.runs(setting), *SWITCHING.runs(setting)]
 
 
 def _f13_draw(frame: pd.DataFrame) -> Drawing:
@@ -99,33 +88,33 @@ def removed(table: pd.DataFrame, by: str = "hpbvalve") -> float | None:
 
 
 def _launch(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measured]:
-    claim, table = "hpbvalve.f13.launch", launches(frame, at)
+    table = launches(frame, at)
     above = over(table, "hpbvalve")
     told = f"by app: {listed(over(table, HPB, 'hpbvalve'))}"
-    parts = [
-        Measured(claim, mean_gain(table, HPB, "hpbvalve", at), told=told),
+    return [
+        Measured(LAUNCH, mean_gain(table, HPB, "hpbvalve", at), told=told),
         Measured(
-            claim,
+            LAUNCH,
             float(above.max()),
             "HPBvalve over Optimal, the app with the largest difference",
             f"by app: {listed(above)}",
         ),
     ]
-    return parts + _foil(claim, table, NO_PREFETCH, lambda: mean_gain(table, HPB, NO_PREFETCH, at))
 
 
-def _foil(claim: str, table: pd.DataFrame, scheme: str, value: Callable[[], Value]) -> list[Measured]:
-    """What a claim's foil gives, where it was run."""
-    return [Measured(claim, value(), role="foil")] if scheme in table else []
+def _gain_without_prefetch(claim: str, of: str) -> Measure:
+    """The foil of the claims on launches: the same over an HPBvalve that fetches nothing beforehand."""
+
+    def measure(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measured]:
+        return [Measured(claim, mean_gain(launches(frame, at), of, NO_PREFETCH, at))]
+
+    return measure
 
 
 def _vs_ufs(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measured]:
-    claim, table = "hpbvalve.f13.vs-ufs", launches(frame, at)
+    table = launches(frame, at)
     told = f"by app: {listed(over(table, 'ufs', 'hpbvalve'))}"
-    return [
-        Measured(claim, mean_gain(table, "ufs", "hpbvalve", at), told=told),
-        *_foil(claim, table, NO_PREFETCH, lambda: mean_gain(table, "ufs", NO_PREFETCH, at)),
-    ]
+    return [Measured(VERSUS, mean_gain(table, "ufs", "hpbvalve", at), told=told)]
 
 
 def _loading(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measured]:
@@ -137,18 +126,28 @@ def _loading(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measured]:
         Measured(claim, removed(loading), "loading of the three games"),
         *(Measured(claim, float(foam[app]), f"UFS+HPB over Optimal, loading of {app}") for app in ("AP", "CR")),
         *(Measured(claim, float(valve[app]), "HPBvalve over Optimal, loading of each game", case=app) for app in GAMES),
-        *_foil(claim, table, NO_PREFETCH, lambda: removed(table, NO_PREFETCH)),
     ]
+
+
+def _removed_without_prefetch(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measured]:
+    return [Measured("hpbvalve.f13.loading", removed(launches(frame, at), NO_PREFETCH))]
 
 
 def _switching(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measured]:
     """What 6.2.1 says of switches to an app that is in the background, for apps that every system keeps there."""
     del at
+    return switching(_switches(frame))
+
+
+def _dropped(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measured]:
+    """The foil: entries of an app are gone when it comes back."""
+    del at
+    return switching(_switches(frame), DROPS_LEFT)
+
+
+def _switches(frame: pd.DataFrame) -> pd.DataFrame:
     table = uses(frame)
-    warm = by_app(table[table["start"] == "warm"], "launch_ms")
-    return switching(warm) + [
-        replace(one, role="foil") for one in (switching(warm, DROPS_LEFT) if DROPS_LEFT in warm else [])
-    ]
+    return by_app(table[table["start"] == "warm"], "launch_ms")
 
 
 def switching(switches: pd.DataFrame, ours: str = "hpbvalve") -> list[Measured]:
@@ -165,22 +164,29 @@ def switching(switches: pd.DataFrame, ours: str = "hpbvalve") -> list[Measured]:
     ]
 
 
+LAUNCH, VERSUS = "hpbvalve.f13.launch", "hpbvalve.f13.vs-ufs"
+ALL_LAUNCHES = (
+    OverMap(LAUNCH, FOUR, COLD, _launch, _gain_without_prefetch(LAUNCH, HPB), NO_PREFETCH),
+    OverMap(VERSUS, FOUR, COLD, _vs_ufs, _gain_without_prefetch(VERSUS, "ufs"), NO_PREFETCH),
+)
+LOADING = OverMap("hpbvalve.f13.loading", FOUR[1:], COLD, _loading, _removed_without_prefetch, NO_PREFETCH)
+SWITCHING = OverMap("hpbvalve.f13.switching", FOUR[1:], USUAL, _switching, _dropped, DROPS_LEFT)
+
+
 def _f13_measure(frame: pd.DataFrame) -> list[Measured]:
-    cold = {"hpbvalve.f13.launch": _launch, "hpbvalve.f13.loading": _loading, "hpbvalve.f13.vs-ufs": _vs_ufs}
-    found = [part for name, measure in cold.items() for part in over_map(name, frame, COLD, measure)]
-    return found + over_map("hpbvalve.f13.switching", frame, USUAL, _switching)
+    return [part for own in (*ALL_LAUNCHES, LOADING, SWITCHING) for part in own.measured(frame)]
 
 
-F13 = figure("hpbvalve/f13", runs=_f13_runs, draw=_f13_draw, measure=_f13_measure)
+F13 = figure("hpbvalve/f13", runs=_f13_runs, draw=_f13_draw, measure=_f13_measure, further=LOADING.further)
 
 
 # ---------------------------------------------------------------- Fig. 14
 
 
 def _f14_runs(setting: Setting) -> list[Point]:
-    usual = points(setting, (hpb_of(USUAL), "hpbvalve"))
-    known = points(setting, (hpb_of(USUAL), "hpbvalve"), repeats=range(AT_A_POINT), setup=ALL_KNOWN)
-    return usual + points_of_maps(setting, {"hpbvalve.f14.first-tenth": (HPB, "hpbvalve")}, USUAL) + known
+    schemes = (hpb_of(USUAL), "hpbvalve")
+    known = [] if setting.quick else points(setting, schemes, repeats=range(AT_A_POINT), setup=ALL_KNOWN)
+    return [*points(setting, schemes), *FEWER.runs(setting), *known]
 
 
 # The claim's foil: every read is known from the use before.
@@ -216,12 +222,13 @@ def _fewer_misses(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measure
     ]
 
 
+FEWER = OverMap("hpbvalve.f14.first-tenth", (HPB, "hpbvalve"), USUAL, _fewer_misses)
+
+
 def _f14_measure(frame: pd.DataFrame) -> list[Measured]:
-    known = pooled(lambda rows: _fewer_misses(rows, {}))(on(frame, ALL_KNOWN)) if has(frame, ALL_KNOWN) else []
-    return [
-        *over_map("hpbvalve.f14.first-tenth", frame, USUAL, _fewer_misses),
-        *(replace(one, role="foil") for one in known),
-    ]
+    known = on(frame, ALL_KNOWN)
+    foil = pooled(lambda rows: _fewer_misses(rows, {}))(known) if len(known) else []
+    return [*FEWER.measured(frame), *(replace(one, role="foil") for one in foil)]
 
 
 F14 = figure("hpbvalve/f14", runs=_f14_runs, draw=_f14_draw, measure=_f14_measure)
@@ -231,9 +238,7 @@ F14 = figure("hpbvalve/f14", runs=_f14_runs, draw=_f14_draw, measure=_f14_measur
 
 
 def _f15_runs(setting: Setting) -> list[Point]:
-    usual = points(setting, (hpb_of(USUAL), "hpbvalve"))
-    foil = _foil_runs(setting, NO_PREFETCH, USUAL)
-    return usual + foil + points_of_maps(setting, {"hpbvalve.f15.hit-ratio": (HPB, "hpbvalve")}, USUAL)
+    return points(setting, (hpb_of(USUAL), "hpbvalve")) + HITS.runs(setting)
 
 
 def hit_ratio(frame: pd.DataFrame) -> pd.DataFrame:
@@ -259,9 +264,12 @@ def _f15_draw(frame: pd.DataFrame) -> Drawing:
 
 def _hits(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measured]:
     del at
-    ratio = hit_ratio(frame)
-    foil = [replace(one, role="foil") for one in _apart(ratio, NO_PREFETCH)] if NO_PREFETCH in ratio else []
-    return _apart(ratio, "hpbvalve") + foil
+    return _apart(hit_ratio(frame), "hpbvalve")
+
+
+def _hits_without_prefetch(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measured]:
+    del at
+    return _apart(hit_ratio(frame), NO_PREFETCH)
 
 
 def _apart(ratio: pd.DataFrame, ours: str) -> list[Measured]:
@@ -283,12 +291,10 @@ def _apart(ratio: pd.DataFrame, ours: str) -> list[Measured]:
     ]
 
 
-F15 = figure(
-    "hpbvalve/f15",
-    runs=_f15_runs,
-    draw=_f15_draw,
-    measure=lambda frame: over_map("hpbvalve.f15.hit-ratio", frame, USUAL, _hits),
+HITS = OverMap(
+    "hpbvalve.f15.hit-ratio", (HPB, "hpbvalve"), USUAL, _hits, _hits_without_prefetch, foil_scheme=NO_PREFETCH
 )
+F15 = figure("hpbvalve/f15", runs=_f15_runs, draw=_f15_draw, measure=HITS.measured)
 
 
 # ---------------------------------------------------------------- Fig. 17
@@ -352,8 +358,7 @@ LONG = replace(SHORT, use_s=60)
 def _energy_runs(setting: Setting) -> list[Point]:
     """The default alone: the system's memory is not placed (Fig. 13). And the claim's foil, uses of a minute."""
     few = range(1 if setting.quick else AT_A_POINT)
-    long = points(setting, (hpb_of(LONG), "hpbvalve", "ideal"), repeats=few, setup=LONG)
-    return comparison(setting, SHORT) + long
+    return comparison(setting, SHORT) + points(setting, (hpb_of(LONG), "hpbvalve", "ideal"), repeats=few, setup=LONG)
 
 
 def joules(frame: pd.DataFrame) -> pd.Series:
@@ -374,18 +379,21 @@ def _energy_draw(frame: pd.DataFrame) -> Drawing:
 
 
 def _energy(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measured]:
+    del at
     energy = joules(frame)
     above = {name: (energy[name] / energy["ideal"] - 1) * 100 for name in ("hpbvalve", HPB)}
     told = f"over Optimal HPBvalve {above['hpbvalve']:+.2f}%, UFS+HPB {above[HPB]:+.2f}%"
-    value = Measured("hpbvalve.s63.energy", less(energy, by="hpbvalve", of=HPB), told=told)
-    return [value, replace(value, role="foil")] if at["length of a use"] == LONG.use_s else [value]
+    return [Measured("hpbvalve.s63.energy", less(energy, by="hpbvalve", of=HPB), told=told)]
 
 
-S63_ENERGY = figure(
-    "hpbvalve/s63-energy",
-    runs=_energy_runs,
-    draw=_energy_draw,
-    measure=lambda frame: over_map("hpbvalve.s63.energy", frame, SHORT, _energy),
-)
+ENERGY = OverMap("hpbvalve.s63.energy", FOUR[1:], SHORT, _energy)
+
+
+def _energy_measure(frame: pd.DataFrame) -> list[Measured]:
+    long = pooled(lambda rows: _energy(rows, {}))(on(frame, LONG))
+    return [*ENERGY.measured(frame), *(replace(one, role="foil") for one in long)]
+
+
+S63_ENERGY = figure("hpbvalve/s63-energy", runs=_energy_runs, draw=_energy_draw, measure=_energy_measure)
 
 FIGURES = (F13, F14, F15, F17, S63, S63_ENERGY)

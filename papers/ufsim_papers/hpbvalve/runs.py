@@ -6,7 +6,7 @@ size of HPB; its uses, kills and samples over time stand as JSON in its row.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -18,12 +18,11 @@ from matplotlib.axes import Axes
 
 from ufsim import Study, outputs, phone
 from ufsim.plots import scheme_colours
-from ufsim_papers import draw, maps
-from ufsim_papers.claims import Measured, Option
+from ufsim_papers import draw
+from ufsim_papers.claims import Measured
 from ufsim_papers.figure import Point, Setting, Value
-from ufsim_papers.hpbvalve.setups import Setup, setup_of, setups
+from ufsim_papers.hpbvalve.setups import Setup
 from ufsim_papers.intervals import jackknife
-from ufsim_papers.scorecard import as_placed
 
 PROFILE = "hpbvalve"
 APPS = ("AP", "CR", "GI", "FB", "IG", "TW", "AB", "FBM", "UB")
@@ -151,28 +150,18 @@ def points(
         Point(
             {"scheme": scheme, "memory_mib": size, "seed": seed, **setup.labels()},
             run,
-            inputs={**asdict(run), "text": setup.scenario(scenario), "settings": SETTINGS.get(scheme)},
+            inputs={
+                **asdict(run),
+                "text": setup.scenario(scenario),
+                "profile": setup.settings(),
+                "settings": SETTINGS.get(scheme),
+            },
         )
         for scheme in schemes
         for size in (sizes if scheme not in ("ufs", "ideal") else (MEMORY_MIB,))
         for seed in (setting.seed + place for place in repeats)
         for run in [PhoneRun(scheme, size, seed, scenario, setup, setting.verify, timeline=seed == setting.seed)]
     ]
-
-
-def points_of_maps(
-    setting: Setting, claims: Mapping[str, Sequence[str]], base: Setup, sizes: Sequence[int] = (MEMORY_MIB,)
-) -> list[Point]:
-    """The runs of some schemes at every point of the maps of claims, with a few sequences each."""
-    if setting.quick:
-        return []
-    found = []
-    for name, schemes in claims.items():
-        claim = as_placed(name)
-        for setup in setups(claim, maps.needed(claim), base):
-            own = [hpb_of(setup) if scheme == HPB else scheme for scheme in schemes]
-            found += points(setting, own, sizes, range(AT_A_POINT), setup)
-    return found
 
 
 # In lists of schemes: that which the paper calls UFS+HPB, or HPB, on a phone.
@@ -196,27 +185,6 @@ def on(frame: pd.DataFrame, setup: Setup) -> pd.DataFrame:
     """The same; what is HPB there is called so."""
     own = same_phone(frame, setup)
     return own.assign(scheme=[HPB if name == hpb_of(setup) else name for name in own["scheme"]])
-
-
-def has(frame: pd.DataFrame, setup: Setup) -> bool:
-    """Was something run on a phone?"""
-    return bool(len(on(frame, setup)))
-
-
-def over_map(
-    name: str, frame: pd.DataFrame, base: Setup, measure: Callable[[pd.DataFrame, Mapping[str, Option]], list[Measured]]
-) -> list[Measured]:
-    """What a claim gives at every point of its map that was run, each value with its interval."""
-    claim = as_placed(name)
-    found = []
-    for place in maps.needed(claim):
-        at = claim.at(place)
-        runs = on(frame, setup_of(at, base))
-        if len(runs):
-            other = {axis.name: at[axis.name] for axis in claim.axes if at[axis.name] != axis.options[0]}
-            values = pooled(lambda rows, at=at: measure(rows, at))(runs)  # type: ignore[misc]
-            found += [replace(one, at=other) if one.role == "point" else one for one in values]
-    return found
 
 
 def comparison(setting: Setting, setup: Setup = USUAL) -> list[Point]:
@@ -297,11 +265,6 @@ def by_app(table: pd.DataFrame, column: str, apps: Sequence[str] = APPS) -> pd.D
     return means.reindex([app for app in apps if app in means.index])[order]
 
 
-def cut(table: pd.DataFrame, of: str, by: str) -> pd.Series:
-    """Per cent by which the scheme `by` is below the scheme `of`, for each row."""
-    return (1 - table[by] / table[of]) * 100
-
-
 def over(table: pd.DataFrame, of: str, by: str = "ideal") -> pd.Series:
     """Per cent by which the scheme `of` is above the scheme `by`, for each row."""
     return (table[of] / table[by] - 1) * 100
@@ -335,11 +298,6 @@ def bars(axes: Axes, table: pd.DataFrame, label: str) -> None:
     known = {**dict(scheme_colours(list(table.columns))), **COLOURS}
     draw.grouped_bars(axes, table, labels=False, colours={name: known[name] for name in table.columns})
     axes.set_ylabel(label)
-
-
-def best(values: pd.Series) -> str:
-    """The largest of some apps' values, and whose it is."""
-    return f"{values.idxmax()} {values.max():.1f}%"
 
 
 def listed(values: pd.Series, digits: int = 1) -> str:

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure as Drawing
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured, Option, claim_of
 from ufsim_papers.figure import Point, Setting, figure
+from ufsim_papers.hpbvalve.over_maps import OverMap, common
 from ufsim_papers.hpbvalve.runs import (
     APPS,
     AT_A_POINT,
@@ -31,9 +32,7 @@ from ufsim_papers.hpbvalve.runs import (
     listed,
     on,
     over,
-    over_map,
     points,
-    points_of_maps,
     pooled,
     same_phone,
     uses,
@@ -49,12 +48,13 @@ SIZED = (*HPB_POLICIES, RESERVED)
 COLD = replace(USUAL, cold=True)
 # The claims' foil: reads lie as dense as in first starts on a Pixel 6a.
 DENSE = 15.1
+DENSE_COLD = replace(COLD, density=DENSE)
+SYSTEMS = ("ufs", RESERVED, "ideal")
 
 
 def _f2_runs(setting: Setting) -> list[Point]:
-    return comparison(setting, COLD) + points_of_maps(
-        setting, {"hpbvalve.f2.launch-optimal": ("ufs", HPB, "ideal")}, COLD
-    )
+    dense = [] if setting.quick else points(setting, SYSTEMS, repeats=range(AT_A_POINT), setup=DENSE_COLD)
+    return [*comparison(setting, COLD), *OPTIMAL.runs(setting), *dense]
 
 
 def _f2_draw(frame: pd.DataFrame) -> Drawing:
@@ -70,22 +70,22 @@ def _over_optimal(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measure
     apps = [app for app in APPS if app not in GAMES] if at["hpbvalve.apps-launched"] != "all nine" else APPS
     table, claim = by_app(uses(frame), "launch_ms", apps), "hpbvalve.f2.launch-optimal"
     ufs, hpb = over(table, "ufs"), over(table, HPB)
-    parts = [
+    return [
         Measured(claim, float(ufs.max()), told=f"by app: {listed(ufs)}"),
         Measured(claim, float(hpb.max()), "UFS+HPB over Optimal, the largest", f"by app: {listed(hpb)}"),
         Measured(claim, float((table["ufs"] - table["ideal"]).mean()), "mean gap of UFS to Optimal"),
         Measured(claim, float((table[HPB] - table["ideal"]).mean()), "mean gap of UFS+HPB to Optimal"),
     ]
-    return parts + (_as_foil(parts) if _alone(claim, at) else [])
 
 
-def _alone(claim: str, at: Mapping[str, Option]) -> bool:
-    """Is this the point where reads lie dense, and all else is at its default?"""
-    usual = {axis.name: axis.options[0] for axis in claim_of(claim).axes}
-    return at == {**usual, "hpbvalve.density": DENSE}
+OPTIMAL = OverMap("hpbvalve.f2.launch-optimal", ("ufs", HPB, "ideal"), COLD, _over_optimal)
 
 
-def _as_foil(parts: list[Measured]) -> list[Measured]:
+def on_dense(own: OverMap, frame: pd.DataFrame) -> list[Measured]:
+    """A claim where reads lie dense and all else is at its default: the foil."""
+    rows = on(frame, replace(own.base, density=DENSE))
+    default = {axis.name: axis.options[0] for axis in claim_of(own.claim).axes}
+    parts = pooled(lambda some: own.measure(some, default))(rows) if len(rows) else []
     return [replace(part, role="foil") for part in parts]
 
 
@@ -93,7 +93,8 @@ F2 = figure(
     "hpbvalve/f2",
     runs=_f2_runs,
     draw=_f2_draw,
-    measure=lambda frame: over_map("hpbvalve.f2.launch-optimal", frame, COLD, _over_optimal),
+    measure=lambda frame: [*OPTIMAL.measured(frame), *on_dense(OPTIMAL, frame)],
+    further=OPTIMAL.further,
 )
 
 
@@ -103,9 +104,7 @@ ANDROID = replace(USUAL, policy="hpb-linux")
 
 
 def _f3_runs(setting: Setting) -> list[Point]:
-    return points(setting, (hpb_of(ANDROID),), setup=ANDROID) + points_of_maps(
-        setting, {"hpbvalve.f3.fg-misses-more": (HPB,)}, ANDROID
-    )
+    return points(setting, (hpb_of(ANDROID),), setup=ANDROID) + IN_FRONT.runs(setting)
 
 
 def missing(frame: pd.DataFrame) -> pd.DataFrame:
@@ -135,15 +134,17 @@ def _more_in_front(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measur
     more = table.index[table["foreground"] > table["background"]]
     shown = ", ".join(f"{app} {row['foreground']:.1f}/{row['background']:.1f}" for app, row in table.iterrows())
     told = f"for {len(more)} of {len(table)} apps; misses in per cent, foreground/background: {shown}"
-    parts = [Measured(claim, all(app in more for app in table.index if app != "UB"), told=told)]
-    return parts + (_as_foil(parts) if _alone(claim, at) else [])
+    del at
+    return [Measured(claim, all(app in more for app in table.index if app != "UB"), told=told)]
 
+
+IN_FRONT = OverMap("hpbvalve.f3.fg-misses-more", (HPB,), ANDROID, _more_in_front)
 
 F3 = figure(
     "hpbvalve/f3",
     runs=_f3_runs,
     draw=_f3_draw,
-    measure=lambda frame: over_map("hpbvalve.f3.fg-misses-more", frame, ANDROID, _more_in_front),
+    measure=lambda frame: [*IN_FRONT.measured(frame), *on_dense(IN_FRONT, frame)],
 )
 
 
@@ -210,7 +211,8 @@ def _f6_runs(setting: Setting) -> list[Point]:
     drawn = points(setting, ("ufs",)) + points(setting, SIZED, sizes)
     if setting.quick:
         return drawn
-    # The claim's foil frees its memory for apps; and where UB's reads tell the memory of the system.
+    # The claim's foil frees its memory for apps; and where UB's reads tell the memory of the system. The default alone
+    # is measured of the map.
     few = range(AT_A_POINT)
     foil = points(setting, ("hpbvalve",), sizes, few)
     placing = [
@@ -218,7 +220,7 @@ def _f6_runs(setting: Setting) -> list[Point]:
         for mib in SYSTEM_MIB
         for point in points(setting, ("ufs", RESERVED), sizes[-1:], few, replace(USUAL, system_mib=mib))
     ]
-    return drawn + foil + points_of_maps(setting, {TRADEOFF: ("ufs", HPB)}, USUAL, sizes) + placing
+    return [*drawn, *foil, *placing]
 
 
 TRADEOFF = "hpbvalve.f6.size-tradeoff"
@@ -278,13 +280,11 @@ def _f6_draw(frame: pd.DataFrame) -> Drawing:
 
 
 def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
-    foil = [
-        replace(one, role="foil")
-        for one in _tradeoff(same_phone(frame, USUAL), "hpbvalve")
-        if "hpbvalve" in set(frame["scheme"])
-    ]
-    points = over_map(TRADEOFF, frame, USUAL, lambda rows, at: _tradeoff(rows, HPB))
-    return [*points, *foil, *_placing(frame)]
+    usual = same_phone(frame, USUAL)
+    valve = "hpbvalve" in set(usual["scheme"])
+    own = pooled(lambda rows: _tradeoff(rows, RESERVED))(usual[usual["scheme"] != "hpbvalve"])
+    foil = _tradeoff(common(usual, ("ufs", "hpbvalve")), "hpbvalve") if valve else []
+    return [*own, *(replace(one, role="foil") for one in foil), *_placing(frame)]
 
 
 def _tradeoff(frame: pd.DataFrame, scheme: str) -> list[Measured]:
@@ -324,7 +324,7 @@ def _placing(frame: pd.DataFrame) -> list[Measured]:
     told = ", ".join(f"{mib} MiB {more:+.0f}%" for mib, more in known.items())
     shown = Measured(TRADEOFF, max(known.values()), "UB's reads with 1 GB, over none, the most", told, role="beside")
     if not min(known.values()) <= UB_MORE_PERCENT <= max(known.values()):
-        return [shown]
+        return [shown, Measured(TRADEOFF, None, PLACED, told, role="place")]
     nearest = min(known, key=lambda mib: abs(known[mib] - UB_MORE_PERCENT))
     return [shown, Measured(TRADEOFF, float(nearest), PLACED, told, role="place")]
 

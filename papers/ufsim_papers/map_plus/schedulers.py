@@ -203,7 +203,7 @@ def _f9_measure(frame: pd.DataFrame) -> list[Measured]:
 
 
 def _cuts(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measured]:
-    """What MAP+ saves at a point, and at the default what HP does, which is the foil."""
+    """What MAP+ saves at a point, and at the paper's load what HP does, which is the foil."""
     read, write = (cuts(frame, kind) for kind in ("read", "write"))
     parts = over_traces("map-plus.f9.read", read["map-plus"], at=at)
     parts += over_traces("map-plus.f9.write", write["map-plus"], at=at)
@@ -288,7 +288,7 @@ def _f11_measure(frame: pd.DataFrame) -> list[Measured]:
         measured.append(Measured(claim, bool((ours < 1).all()), told=told, at=at))
         if at == {"map-plus.load": LOAD_OF_PAPER}:
             measured += [
-                Measured(claim, bool((table[name] < 1).all()), case=PAPER_NAMES[name], role="foil")
+                Measured(claim, bool((table[name] < 1).all()), case=PAPER_NAMES[name], role="foil", foil=name)
                 for name in ("hp", "noop")
             ]
     return measured

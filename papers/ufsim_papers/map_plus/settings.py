@@ -152,7 +152,7 @@ def _f13_measure(frame: pd.DataFrame) -> list[Measured]:
     found = [part for at, own in by_times(frame[frame["scheduler"] == "map-plus"]) for part in _saturation(own, at)]
     others = (frame[frame["scheduler"] == name] for name in UNKNOWING)
     return found + [
-        replace(part, role="foil", case=name)
+        replace(part, role="foil", case=name, foil=name)
         for name, own in zip(UNKNOWING, others, strict=True)
         for part in _saturation(own, {})
     ]

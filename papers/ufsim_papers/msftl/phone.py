@@ -250,7 +250,7 @@ def little_left(frame: pd.DataFrame) -> str:
 
 
 def _f5_measure(frame: pd.DataFrame) -> list[Measured]:
-    """The fills that the text names, each chunk once. Of the maps these are two points; the rest is not built."""
+    """The fills that the text names, each chunk once: a point of the first map. The rest of the maps is not built."""
     written = user_and_map(frame)
     total, mini = cuts(written, ONE, BASE), cuts(written, ONE, MINI)
     with_gc = cuts(by_fill(frame.assign(written=amounts(frame).sum(axis=1)), "written"), ONE, BASE)
@@ -268,11 +268,10 @@ def _f5_measure(frame: pd.DataFrame) -> list[Measured]:
     ]
     if set(FILLS) <= set(total):
         parts.append(Measured(claim, total["quarter"] < total["half"] < total["full"], "rising"))
-    parts += [
-        Measured(name, values[REPEATED], "full, filled with repetition", role="beside", reason=why)
-        for name, values, why in ((claim, total, ""), (versus, mini, little_left(frame)))
-        if REPEATED in values
-    ]
+    if REPEATED in total:
+        name, why = "full, filled with repetition", little_left(frame)
+        parts.append(Measured(claim, total[REPEATED], name, role="beside"))
+        parts.append(Measured(versus, mini[REPEATED], name, role="beside", reason=why))
     return parts + [Measured(versus, mini[fill], fill, role="beside") for fill in FILLS if fill in mini]
 
 

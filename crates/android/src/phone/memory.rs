@@ -160,7 +160,8 @@ impl Phone {
 
     /// The process of an app has ended.
     pub(super) fn end_app(&mut self, app: AppId, now: SimTime) {
-        if self.victim.is_some_and(|victim| victim.app == app) {
+        // While memory is being freed in its place, the killer waits for that (see `freed`).
+        if self.freeing.is_none() && self.victim.is_some_and(|victim| victim.app == app) {
             (self.killing, self.victim) = (false, None);
         }
         self.memory.end(app);

@@ -1,6 +1,6 @@
 //! `lru`: "the host system software can simulate a counterpart of the device-side mapping cache"; "we propose to employ
-//! the basic LRU algorithm"; "this design requires only the mapping cache size" (MAP+ Sec. V-D.1). `fifo` does not count
-//! a use of what is cached already.
+//! the basic LRU algorithm"; "this design requires only the mapping cache size" (MAP+ Sec. V-D.1). `fifo` does not
+//! count a use of what is cached already.
 
 use std::collections::VecDeque;
 
