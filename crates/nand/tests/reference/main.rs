@@ -295,8 +295,9 @@ fn timings() -> impl Strategy<Value = Timing> {
     };
     let bandwidth = prop::sample::select(vec![0, 4_096_000, 1_500_000, 20_000_000]);
     let free = prop::sample::select(FreeWork::ALL);
-    (cell(), cell(), bandwidth, any::<bool>(), free).prop_map(
-        |(slc, tlc, channel_bytes_per_us, page_register, free)| Timing {
+    let metadata = prop::sample::select(MetadataPrograms::ALL);
+    (cell(), cell(), bandwidth, any::<bool>(), free, metadata).prop_map(
+        |(slc, tlc, channel_bytes_per_us, page_register, free, metadata_programs)| Timing {
             slc,
             tlc,
             by_page: None,
@@ -305,7 +306,7 @@ fn timings() -> impl Strategy<Value = Timing> {
             channel_bytes_per_us,
             page_register,
             free,
-            metadata_programs: MetadataPrograms::Pages,
+            metadata_programs,
         },
     )
 }

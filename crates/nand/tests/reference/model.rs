@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ufsim_nand::{CellType, Geometry, Kind, Op, Sensed, Timing, Work};
+use ufsim_nand::{CellType, Geometry, Kind, MetadataPrograms, Op, Sensed, Timing, Work};
 use units::{Ppa, Seq};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -165,7 +165,7 @@ impl Reference {
             op,
             stage: Stage::Queued,
             die,
-            cell: charged(self.timing.cell(cell, op.work.kind()).0),
+            cell: charged(self.timing.cell(cell, op.work.kind()).0 * self.programs(cell, op.work)),
             transfer: charged(self.timing.transfer(op.work.units()).0),
             row,
             start_order: None,
@@ -177,6 +177,15 @@ impl Reference {
             contents,
         });
         self.start_next(now, die);
+    }
+
+    /// How many times its cell phase is charged: seven of eight units of metadata, if that is asked for.
+    fn programs(&self, cell: CellType, work: Work) -> u64 {
+        let slips = self.timing.metadata_programs == MetadataPrograms::AsPublished;
+        match work {
+            Work::Program { units, .. } if slips && cell == CellType::Slc => u64::from(units) - u64::from(units) / 8,
+            _ => 1,
+        }
     }
 
     /// The phase that ends next: its end and the operation's entry.
