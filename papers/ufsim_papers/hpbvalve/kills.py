@@ -170,7 +170,7 @@ def _over_map(name: str) -> OverMap:
 
         return measure
 
-    return OverMap(name, (*SCHEMES, GIVES_NOTHING), USUAL, parts("point"), parts("foil"))
+    return OverMap(name, SCHEMES, USUAL, parts("point"), parts("foil"), GIVES_NOTHING)
 
 
 F16 = figure("hpbvalve/f16", runs=_f16_runs, draw=_f16_draw, measure=_f16_measure, further=_f16_further)

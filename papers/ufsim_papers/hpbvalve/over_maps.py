@@ -76,8 +76,10 @@ class OverMap:
         ]
 
     def _on(self, frame: pd.DataFrame, claim: Claim, place: Place) -> pd.DataFrame:
+        """The runs at a point; none unless all schemes were run there."""
         rows = on(frame, setup_of(claim.at(place), self.base))
-        return rows[rows["scheme"].isin(list(self.schemes))]
+        whole = set(self.schemes) <= set(rows["scheme"])
+        return rows[rows["scheme"].isin(list(self.schemes))] if whole else rows[:0]
 
     def _of(self, claim: Claim, frame: pd.DataFrame, place: Place) -> list[Measured]:
         at, rows = claim.at(place), self._on(frame, claim, place)
