@@ -103,7 +103,7 @@ def test_claims_count_the_five_recorded_workloads_and_no_other() -> None:
         measured = figure.measure(everything)
         assert measured == figure.measure(five)
         assert {part.claim for part in measured} == set(figure.claims)
-    assert {part.part for part in F9.measure(everything)} == {"", "largest"}
+    assert {(part.part, part.role) for part in F9.measure(everything)} == {("five of nine workloads", "beside")}
 
 
 @pytest.mark.parametrize("figure", [F9, F10])
