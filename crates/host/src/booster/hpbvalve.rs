@@ -261,7 +261,9 @@ impl Valve {
     fn launch(&mut self, cache: &mut SubregionCache, app: AppId) {
         if self.lists.enter(app) {
             cancel_app_fetches(cache);
-            while !self.keeps_left && let Some(slot) = self.lists.oldest(IFG) {
+            while !self.keeps_left
+                && let Some(slot) = self.lists.oldest(IFG)
+            {
                 self.release(cache, slot);
             }
         }
