@@ -10,14 +10,13 @@ use workload::{
 };
 
 use crate::block::{Block, Io};
-use crate::coroutine::{Answer, Ask, Coroutine, Want};
+use crate::coroutine::{Answer, Ask, Coroutine, Returned, Want};
 use crate::database::DatabaseError;
 use crate::life::{Found, inspect};
-use crate::plan::Step;
 use crate::spec::{Operation, SpecError, SqliteSpec};
 use crate::versions::Versions;
 
-/// Requests of one phase.
+/// Requests of one operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Requests {
     /// Reads.
@@ -34,19 +33,23 @@ pub struct Requests {
     pub fua_writes: u64,
 }
 
-/// The transactions of one phase.
+/// The transactions of one operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transactions {
     /// Their operation.
     pub operation: Operation,
     /// Simulated time from the statement to its return, one entry for each transaction.
     pub latencies_ns: Vec<u64>,
-    /// Simulated time from the first statement to the last return.
+    /// When each began.
+    pub called: Vec<SimTime>,
+    /// How many programs they come from.
+    pub programs: usize,
+    /// Simulated time from the first statement to the last return, summed over the programs.
     pub duration: Nanos,
-    /// Requests of the phase.
+    /// Their requests.
     pub requests: Requests,
-    /// Time at which the first transaction began.
-    began: Option<SimTime>,
+    /// The last program, when it began, and the time of those before it.
+    last: Option<(usize, SimTime, Nanos)>,
 }
 
 /// A request of the batch under way.
@@ -113,7 +116,7 @@ impl SqliteSource {
             batch: Vec::new(),
             outstanding: 0,
             versions: Versions::default(),
-            transactions: spec.operations.iter().copied().map(Transactions::none).collect(),
+            transactions: spec.operations.iter().map(|&operation| Transactions::none(operation, spec)).collect(),
             written_at: Vec::new(),
             outcome: None,
             groups: std::iter::once(fill).chain(spec.operations.iter().copied().map(measured)).collect(),
@@ -127,7 +130,7 @@ impl SqliteSource {
         self.outcome.as_ref()
     }
 
-    /// Measured transactions, by phase: the position in [`SqliteSpec::operations`].
+    /// Measured transactions, by operation, as in [`SqliteSpec::operations`].
     pub fn transactions(&self) -> &[Transactions] {
         &self.transactions
     }
@@ -194,23 +197,24 @@ impl SqliteSource {
 
     fn note(&mut self, ask: &Ask) {
         for returned in &ask.returned {
-            if returned.step.writes() {
+            if returned.writes {
                 self.written_at.push(returned.ended);
             }
-            if let Step::Run { phase, .. } = returned.step {
-                let transactions = &mut self.transactions[phase];
-                let took = returned.ended.since(returned.started);
-                // The phase includes the time between transactions: think time and the kernel's own work.
-                transactions.latencies_ns.push(took.0);
-                let began = *transactions.began.get_or_insert(returned.started);
-                transactions.duration = returned.ended.since(began);
+            if let Some(phase) = returned.phase {
+                let operation = self.operation_of(phase);
+                self.transactions[operation].returned(phase, returned);
             }
         }
     }
 
+    /// The position of a phase's operation.
+    fn operation_of(&self, phase: usize) -> usize {
+        phase / self.spec.programs.max(1) as usize
+    }
+
     fn issue(&mut self, io: Io, now: SimTime) -> Issued {
         let ticket = Ticket(self.batch.len() as u32);
-        let group = GroupId(self.phase.map_or(0, |phase| 1 + phase as u16));
+        let group = GroupId(self.phase.map_or(0, |phase| 1 + self.operation_of(phase) as u16));
         self.line += 1;
         let (op, first, count, flags) = self.describe(&io);
         let request = WorkRequest {
@@ -232,7 +236,8 @@ impl SqliteSource {
     /// Counts and numbers a request. Gives its form for the block layer.
     fn describe(&mut self, io: &Io) -> (WorkOp, Lpa, u32, Flags) {
         let mut unmeasured = Requests::default();
-        let counts = self.phase.map_or(&mut unmeasured, |phase| &mut self.transactions[phase].requests);
+        let operation = self.phase.map(|phase| self.operation_of(phase));
+        let counts = operation.map_or(&mut unmeasured, |operation| &mut self.transactions[operation].requests);
         let sync = Flags { sync: true, ..Flags::default() };
         match io {
             Io::Read { first, count } => {
@@ -270,19 +275,32 @@ impl Transactions {
         Operations {
             name: self.operation.name().into(),
             latencies_ns: self.latencies_ns.clone(),
+            called: self.called.clone(),
+            programs: self.programs,
             duration: self.duration,
             requests,
         }
     }
 
-    fn none(operation: Operation) -> Transactions {
+    fn none(operation: Operation, spec: &SqliteSpec) -> Transactions {
         Transactions {
             operation,
             latencies_ns: Vec::new(),
+            called: Vec::new(),
+            programs: spec.programs.max(1) as usize,
             duration: Nanos::ZERO,
             requests: Requests::default(),
-            began: None,
+            last: None,
         }
+    }
+
+    /// Notes a transaction. The duration includes the time between transactions: think time and the kernel's own work.
+    fn returned(&mut self, phase: usize, returned: &Returned) {
+        let (_, began, before) =
+            *self.last.insert(self.last.filter(|last| last.0 == phase).unwrap_or((phase, returned.started, self.duration)));
+        self.latencies_ns.push(returned.ended.since(returned.started).0);
+        self.called.push(returned.started);
+        self.duration = Nanos(before.0 + returned.ended.since(began).0);
     }
 }
 
