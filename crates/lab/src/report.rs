@@ -370,7 +370,8 @@ fn kind_result(stats: &KindStats, bins: bool) -> KindResult {
 
 fn operation(operations: &Operations) -> OperationResult {
     let histogram = histogram_of(&operations.latencies_ns);
-    let calls = || operations.called.iter().zip(&operations.latencies_ns).map(|(called, &ns)| (called.0, called.0 + ns));
+    let calls =
+        || operations.called.iter().zip(&operations.latencies_ns).map(|(called, &ns)| (called.0, called.0 + ns));
     let harness: Vec<u64> = calls().map(by_nanoseconds).collect();
     let each = operations.latencies_ns.len().div_ceil(operations.programs).max(1);
     let parts = operations.latencies_ns.chunks(each).zip(harness.chunks(each));

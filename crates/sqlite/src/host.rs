@@ -218,7 +218,11 @@ impl Host {
     /// What SQLite takes for a sector, and what it takes for granted about it. As `os_unix.c` says, a write changes no
     /// byte outside its range; nothing else is promised.
     pub fn sectors(&self) -> (i32, i32) {
-        if self.destroys_sectors { (OLD_SECTOR_BYTES, 0) } else { (SECTOR_BYTES, ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE) }
+        if self.destroys_sectors {
+            (OLD_SECTOR_BYTES, 0)
+        } else {
+            (SECTOR_BYTES, ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE)
+        }
     }
 
     pub fn randomness(&mut self, into: &mut [u8]) {

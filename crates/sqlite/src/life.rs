@@ -13,7 +13,10 @@ pub(crate) trait Watch {
     /// A phase begins; `None` for the fill before the first phase and the closing after the last.
     fn phase(&mut self, phase: Option<usize>);
 
-    /// A transaction has returned.
+    /// A transaction is called, or what a program does around its transactions.
+    fn called(&mut self) {}
+
+    /// It has returned.
     fn returned(&mut self, step: &Step, started: SimTime, ended: SimTime);
 }
 
@@ -36,6 +39,7 @@ pub(crate) fn run(spec: &SqliteSpec, disk: Box<dyn Disk>, watch: &mut dyn Watch)
             watch.phase(phase);
         }
         let started = database.now();
+        watch.called();
         database.pass(spec.transaction_time());
         database = database.step(&step)?;
         watch.returned(&step, started, database.now());

@@ -277,7 +277,8 @@ impl Plan {
     fn in_every_table(&mut self, operation: Operation) -> Vec<Statement> {
         let tables = self.spec.tables as usize;
         if operation == Operation::Delete && self.done == 0 {
-            let keys = |database: usize| self.rows.tables[database * tables].iter().flat_map(|t| t.values.keys().copied());
+            let keys =
+                |database: usize| self.rows.tables[database * tables].iter().flat_map(|t| t.values.keys().copied());
             self.left = (0..self.spec.databases as usize).map(|database| keys(database).collect()).collect();
         }
         let mut deleted = 0;
@@ -365,7 +366,9 @@ mod tests {
         };
         assert_eq!(steps[7], run(Operation::Insert, 0, 1, 601, 1201));
         let deleted = |step: &Step| match step {
-            Step::Run { operation: Operation::Delete, statements, .. } => Some((statements[0].table, statements[0].row)),
+            Step::Run { operation: Operation::Delete, statements, .. } => {
+                Some((statements[0].table, statements[0].row))
+            }
             _ => None,
         };
         let deleted: Vec<(usize, i64)> = steps.iter().filter_map(deleted).collect();

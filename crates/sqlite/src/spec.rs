@@ -284,7 +284,10 @@ mod tests {
                 "sqlite.fill_rows = 999: too few rows for 1000 transactions",
             ),
             ("operations = [\"select\"]\nfill_rows = 0", "sqlite.fill_rows = 0: too few rows"),
-            ("programs = 10\nfill_rows = 999", "sqlite.fill_rows = 999: must be at least 1000 for a program of \"delete\""),
+            (
+                "programs = 10\nfill_rows = 999",
+                "sqlite.fill_rows = 999: must be at least 1000 for a program of \"delete\"",
+            ),
             ("databases = 11", "sqlite.databases = 11: must be 1..=10"),
             ("databases = 3\ntables = 334", "sqlite.tables = 334: with 3 databases: must be 1..=333"),
             ("jurnal_mode = \"wal\"", "sqlite.jurnal_mode = \"wal\": unknown key, must be one of operations, "),

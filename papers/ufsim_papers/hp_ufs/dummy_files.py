@@ -26,8 +26,8 @@ REQUEST = 512 << 10
 FIRST_BYTE = 256 << 20
 # `vm.dirty_writeback_centisecs` and `vm.dirty_expire_centisecs`.
 ROUND_SECONDS, EXPIRE_SECONDS = 5, 30
-# Calls of read and write in a second of the guest's one processor, which all writers share: a guess. It says how much of
-# a large file is written back at a time; each of 80 MB fills five superblocks, whatever it is.
+# Calls of read and write in a second of the guest's one processor, which all writers share: a guess. It says how much
+# of a large file is written back at a time, here some 60 MiB, which fill four superblocks.
 CALLS_PER_SECOND = 1_000_000
 
 
@@ -112,9 +112,9 @@ def trace(seed: int) -> Path:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with outputs.replacing(path) as beside, outputs.opened(beside) as file:
-            file.write("time_ns,op,device,sector,bytes,flags,latency_ns,process\n")
+            file.write(b"time_ns,op,device,sector,bytes,flags,latency_ns,process\n")
             for first, size in written(seed):
                 for start in range(0, size, REQUEST):
                     part = min(REQUEST, size - start)
-                    file.write(f"0,write,sd,{(first + start) // SECTOR},{part},,,writer\n")
+                    file.write(f"0,write,sd,{(first + start) // SECTOR},{part},,,writer\n".encode())
     return path

@@ -187,7 +187,7 @@ fn a_database_has_the_size_of_those_that_the_authors_left_behind() {
         ..programs(JournalMode::Persist)
     };
     let (disk, _) = run_whole(&spec);
-    let mut volume = Volume::mount(Box::new(disk.latest()), spec.file_system, spec.geometry()).unwrap();
+    let volume = Volume::mount(Box::new(disk.latest()), spec.file_system, spec.geometry()).unwrap();
     for (name, size) in [("main.db", 1_691_648), ("db1.db", 1_691_648), ("db2.db", 1_691_648)] {
         let ino = volume.find(name).unwrap();
         assert_eq!(volume.size(ino), size, "{name}");
@@ -199,7 +199,8 @@ fn a_database_has_the_size_of_those_that_the_authors_left_behind() {
 #[test]
 fn each_database_has_a_log_of_its_own_with_checkpoints_at_a_thousand_pages() {
     let (operations, volume_mib) = (vec![Operation::Update], 32);
-    let sizes = SqliteSpec { programs: 1, transactions: 2000, fill_rows: 400, volume_mib, ..programs(JournalMode::Wal) };
+    let sizes =
+        SqliteSpec { programs: 1, transactions: 2000, fill_rows: 400, volume_mib, ..programs(JournalMode::Wal) };
     let [plain, padded] = [false, true].map(|pads_log| {
         let (_, log) = run_whole(&SqliteSpec { operations: operations.clone(), pads_log, ..sizes.clone() });
         let asked = log.asked[&0];
