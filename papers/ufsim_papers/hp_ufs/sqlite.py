@@ -53,8 +53,9 @@ class Setup:
 
 # Why a tail is not cut; shown only beside a miss.
 CHECKPOINTS = (
-    "a commit adds four frames to each of three logs, and SQLite checkpoints one at a thousand: so one transaction in 250 "
-    "holds the checkpoints of all three, and the 99.9th percentile is one of these. They write the same under both schemes"
+    "a commit adds four frames to each of three logs, and SQLite checkpoints one at a thousand: so one transaction in "
+    "250 holds the checkpoints of all three, and the 99.9th percentile is one of these. They write the same under both "
+    "schemes"
 )
 NO_GC = (
     "the files fill 6500 of 9472 superblocks, and GC begins when fewer than 2400 are free: ten programs of INSERT end "
