@@ -15,12 +15,18 @@ pub const PAYLOAD_BYTES: usize = BLOCK_BYTES - CHECKSUM_BYTES;
 
 /// FNV-1a over words of eight bytes. It detects accidents, not forgery.
 pub fn checksum(bytes: &[u8]) -> u64 {
-    bytes.chunks(8).fold(0xcbf2_9ce4_8422_2325, |hash: u64, chunk| {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
+    let (words, rest) = bytes.as_chunks::<8>();
+    let add = |hash: u64, word: [u8; 8]| {
         let hash = (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x0000_0100_0000_01b3);
         hash ^ (hash >> 29)
-    })
+    };
+    let hash = words.iter().fold(0xcbf2_9ce4_8422_2325, |hash, word| add(hash, *word));
+    if rest.is_empty() {
+        return hash;
+    }
+    let mut word = [0; 8];
+    word[..rest.len()].copy_from_slice(rest);
+    add(hash, word)
 }
 
 /// Fills a block from its start.

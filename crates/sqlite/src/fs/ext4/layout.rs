@@ -163,12 +163,19 @@ impl Layout {
     }
 
     fn encode_bitmap(self, n: u32, space: &Space) -> Block {
+        let first = n * BITMAP_UNITS;
+        let mut used = vec![true; BITMAP_UNITS.min(self.units - first) as usize];
+        // Below the data area all blocks are in use.
+        let (skipped, at) = (space.first().0.saturating_sub(first), first.saturating_sub(space.first().0));
+        if let Some(own) = used.get_mut(skipped as usize..) {
+            let bits = &space.bits()[at as usize..];
+            let count = own.len().min(bits.len());
+            own[..count].copy_from_slice(&bits[..count]);
+        }
+        let packed = |bits: &[bool]| bits.iter().rev().fold(0_u8, |byte, &bit| byte << 1 | u8::from(bit));
         let mut bytes = vec![0_u8; BITMAP_UNITS as usize / 8];
-        for bit in 0..BITMAP_UNITS.min(self.units - n * BITMAP_UNITS) {
-            let lpa = Lpa(n * BITMAP_UNITS + bit);
-            if !space.is_free(lpa) {
-                bytes[bit as usize / 8] |= 1 << (bit % 8);
-            }
+        for (byte, bits) in bytes.iter_mut().zip(used.chunks(8)) {
+            *byte = packed(bits);
         }
         let mut writer = Writer::new(BLOCK_BITMAP);
         writer.raw(&bytes);
@@ -315,4 +322,26 @@ fn write_extents(writer: &mut Writer, extents: &[Extent]) {
 fn read_extents(reader: &mut Reader, count: usize) -> Option<Vec<Extent>> {
     let extent = |_| Some(Extent { index: reader.u32()?, lpa: Lpa(reader.u32()?), length: reader.u32()? });
     (0..count).map(extent).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bitmap_has_a_bit_for_every_block_that_is_in_use() {
+        let layout = Layout { units: 2 * BITMAP_UNITS + 100 };
+        let mut space = layout.space();
+        let taken = [layout.data(), Lpa(BITMAP_UNITS - 1), Lpa(BITMAP_UNITS + 9), Lpa(2 * BITMAP_UNITS + 99)];
+        assert!(taken.iter().all(|&lpa| space.take(lpa)));
+        for n in 0..3 {
+            let block = layout.encode(Meta::BlockBitmap(n), &Tree::default(), &space);
+            for bit in 0..BITMAP_UNITS.min(layout.units - n * BITMAP_UNITS) {
+                let lpa = Lpa(n * BITMAP_UNITS + bit);
+                // Behind the kind's number.
+                let set = block[4 + bit as usize / 8] >> (bit % 8) & 1 == 1;
+                assert_eq!(set, lpa < layout.data() || taken.contains(&lpa), "{lpa}");
+            }
+        }
+    }
 }
