@@ -55,7 +55,7 @@ class Setup:
 ERASES = (
     "a program of 5000 INSERT fills 20 superblocks, and each begins with an erase, for which programs wait 5 ms: so "
     "four transactions of a thousand find the write buffer full, under every scheme, and the 99.9th percentile is one "
-    "of these. With erases that take no time it is 0.9 ms with HPB and 0.7 ms with HP-UFS; and with 0.5 ms of processor "
+    "of these. With erases that take no time it is 0.9 ms with HPB and 0.7 ms with HP-UFS; with 0.5 ms of processor "
     "time the buffer does not fill"
 )
 NO_GC = (
