@@ -5,7 +5,7 @@ use units::Nanos;
 use super::pipeline::Mode;
 use super::runs::FirstLevel;
 use super::updates::Order;
-use ftl::HpbConfig;
+use ftl::{CleanFrom, DirtyFrom, HpbConfig};
 
 units::kinds! {
     /// What the segment cache holds.
@@ -77,6 +77,15 @@ params::params! {
         /// HPB: changed entries that may wait for a response to carry them.
         hpb_pending_entries: count(1 to 65535) = 256,
             "assumed: the 2017 paper gives no size; 256 entries of 8 B are 2 KiB";
+        /// HPB: when a write makes its group dirty. "write": when the device accepts it, so that a group stays dirty
+        /// while a page of it is in the write buffer.
+        hpb_dirty_from: choice(DirtyFrom) = Program,
+            "assumed: until a page is programmed it is read from the write buffer; HPB 2017 Sec. 3.2: the device marks \
+            a bit when it processes host writes";
+        /// HPB, plain entries: when a group is clean again after responses have carried its changes.
+        hpb_clean_from: choice(CleanFrom) = NextCommand,
+            "assumed: commands with older entries may be under way until the host has handled the response; HPB 2017 \
+            Sec. 3.2: the bit is cleared when the host fetches the entry via response";
         /// HPB: firmware time to seal an entry, or to check a seal. Plain entries take none.
         hpb_seal_ns: count(0 to 1000000) = 50,
             "assumed: HPB 2017 Sec. 2.2.5 describes a seal and leaves it out of the prototype; SipHash-1-3 of 16 bytes \
@@ -106,6 +115,8 @@ impl SegmentLogParams {
             sealed: self.hpb_entry == HpbEntry::Sealed,
             tracked_groups: self.hpb_tracked_groups as u16,
             pending_entries: self.hpb_pending_entries as u16,
+            dirty_from: self.hpb_dirty_from,
+            clean_from: self.hpb_clean_from,
             seal_cost: if self.hpb_entry == HpbEntry::Sealed { Nanos(self.hpb_seal_ns.into()) } else { Nanos::ZERO },
             region_groups: self.hpb_region_groups,
             max_blocks: self.hpb_max_read_blocks as u8,
