@@ -1,10 +1,10 @@
 """HP-UFS (MSST 2024): the applications of Table III, with and without GC.
 
-Five are replayed from the authors' traces, and stand beside the paper's claims. The others are generated
-from descriptions (`jobs/f9-*.toml`), unless their traces are there, too.
+Nine are published as whole traces. Where they are at hand, claims are judged by them; where only five are, these stand
+beside. The others are generated from descriptions (`jobs/f9-*.toml`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import prod
@@ -17,10 +17,27 @@ from matplotlib.figure import Figure as Drawing
 from ufsim import Spec
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
-from ufsim_papers.figure import Replay, Run, Setting, figure
+from ufsim_papers.figure import Label, Replay, Run, Setting, Value, figure
 from ufsim_papers.folders import job
 from ufsim_papers.hp_ufs import hpb
-from ufsim_papers.hp_ufs.writes import CACHE, OF_PAPER, SCHEMES
+from ufsim_papers.hp_ufs.points import (
+    ALL,
+    AS_DESCRIBED,
+    AS_PUBLISHED,
+    COLD,
+    CONTINUATION,
+    DRAWN,
+    LIMIT,
+    LIMITED,
+    PLACED,
+    START,
+    WARM,
+    At,
+    labels,
+    rows_at,
+    run_at,
+)
+from ufsim_papers.hp_ufs.writes import CACHE, SCHEMES
 
 # Name of the trace, name in the paper's figures. Writes prevail in all but Genshin Impact.
 APPS = {
@@ -48,6 +65,25 @@ NEXUS = {"Installing_log181.txt.xz": "AI", "Movie_log121.txt.xz": "Cpv"}
 RECORDED, ELSEWHERE, GENERATED = "recorded", "recorded (Nexus 5)", "generated"
 CPUS = 8
 OF_FIVE = "five of nine workloads"
+# The nine whose traces are published whole; claims are judged where all of them are at hand.
+NINE = (*APPS.values(), "CR", "IN", "GM", "YT")
+# Named wrong models, and in which state of the device they are foils. A host that writes changed segments after as many
+# entries as HPB's device collects before it does; a device that reads segments to find the pages that the host has
+# named; HPB that has a valid page bitmap, and reads the segments of the pages that it copies.
+AT_ONCE, SEARCHES, AT_HAND = "hp-ufs, writes at once", "hp-ufs, searches flash", "hpb, bitmap at hand"
+FOILS: dict[str, tuple[str, str, dict[str, Value]]] = {
+    AT_ONCE: ("no GC", "hp-ufs", {"scheme.hp-ufs.write_after_entries": 1408}),
+    SEARCHES: ("GC", "hp-ufs", {"scheme.hp-ufs.searches_flash": True}),
+    AT_HAND: ("GC", "hpb", {"scheme.segment-log.search_reads": "copied"}),
+}
+# What the claims compare.
+JUDGED = ("hpb", "hp-ufs", "ideal")
+POINTS = [
+    {START: start, LIMIT: limit, CONTINUATION: continuation}
+    for start in (WARM, COLD)
+    for limit in (LIMITED, ALL)
+    for continuation in (AS_DESCRIBED, AS_PUBLISHED)
+]
 STATES = {"no GC": "hp-ufs/age-nogc", "GC": "hp-ufs/age-full"}
 
 
@@ -107,33 +143,68 @@ def elsewhere(setting: Setting) -> list[Column]:
 
 
 def runs_of(
-    columns: Sequence[Column], setting: Setting, replay: Replay = "closed", schemes: Sequence[str] = SCHEMES
+    columns: Sequence[Column],
+    setting: Setting,
+    replay: Replay = "closed",
+    schemes: Sequence[str] = SCHEMES,
+    at: At = DRAWN,
 ) -> list[Run]:
-    """Each workload in each state of the device under each scheme."""
-    return [
-        Run(
-            {"state": state, "app": column.name, "source": column.source, "scheme": scheme},
-            replace(spec(column.workload, state, scheme, setting, replay), clean=list(column.clean)),
-        )
-        for state in (("no GC",) if setting.quick else tuple(STATES))
-        for column in columns
-        for scheme in schemes
-    ]
+    """Each workload in each state of the device under each scheme, those that are foils in their state alone."""
+    found = []
+    for state in ("no GC",) if setting.quick else tuple(STATES):
+        for column in columns:
+            for name in schemes:
+                where, scheme, own = FOILS.get(name, (state, name, {}))
+                if where != state:
+                    continue
+                plain = spec(column.workload, state, scheme, setting, replay)
+                run = replace(plain, clean=list(column.clean), settings={**plain.settings, **own})
+                named: dict[str, Label] = {"state": state, "app": column.name, "source": column.source, "scheme": name}
+                found.append(Run({**named, **labels(at)}, run_at(run, at)))
+    return found
 
 
 def _runs(setting: Setting) -> list[Run]:
     found = [*recorded(setting), *others(setting), *elsewhere(setting)]
     order = (RECORDED, GENERATED, ELSEWHERE)
-    return runs_of(sorted(found, key=lambda column: order.index(column.source)), setting)
+    drawn = runs_of(sorted(found, key=lambda column: order.index(column.source)), setting)
+    return [*drawn, *_judged(setting)]
 
 
 def _judged(setting: Setting) -> list[Run]:
-    return runs_of(recorded(setting), setting, schemes=OF_PAPER)
+    """All points of the maps, where the nine traces are at hand; else those of the five where drawings are made."""
+    columns = [*recorded(setting), *(column for column in others(setting) if column.source == RECORDED)]
+    nine = [column for column in columns if column.name in NINE]
+    if len(nine) < len(NINE):
+        return runs_of(recorded(setting), setting, schemes=JUDGED)
+    found = [run for at in POINTS for run in runs_of(nine, setting, schemes=_schemes(at), at=at)]
+    return [*found, *runs_of(nine, setting, schemes=list(FOILS), at=PLACED)]
 
 
-def of_claims(frame: pd.DataFrame) -> pd.DataFrame:
-    """The runs by which the claims are judged."""
-    return frame[(frame["source"] == RECORDED) & frame["app"].isin(list(APPS.values()))]
+def _schemes(at: At) -> Sequence[str]:
+    """Ideal has nothing in the host's memory, so that its limit changes nothing."""
+    return JUDGED if at[LIMIT] == LIMITED else JUDGED[:-1]
+
+
+def at_point(frame: pd.DataFrame, at: At) -> pd.DataFrame:
+    """The runs of the nine workloads, or of as many as are at hand, at a point, with those of Ideal."""
+    frame = frame[(frame["source"] == RECORDED) & frame["app"].isin(NINE)]
+    found = rows_at(frame, at)
+    if at[LIMIT] == LIMITED:
+        return found
+    same = rows_at(frame, {**at, LIMIT: LIMITED})
+    return pd.concat([found, same[same["scheme"] == "ideal"]])
+
+
+def drawn(frame: pd.DataFrame) -> pd.DataFrame:
+    """The runs that are drawn."""
+    return rows_at(frame[frame["scheme"].isin(SCHEMES)], DRAWN)
+
+
+def judged_points(frame: pd.DataFrame) -> list[tuple[At, pd.DataFrame]]:
+    """The points at which all nine workloads were run, and their runs."""
+    found = [(at, at_point(frame, at)) for at in POINTS]
+    return [(at, rows) for at, rows in found if set(rows["app"]) >= set(NINE)]
 
 
 def speed(frame: pd.DataFrame, state: str) -> pd.DataFrame:
@@ -176,8 +247,8 @@ def _sources_below(axes: Axes, sources: Sequence[str], width: int = 1) -> None:
 
 def _means(table: pd.DataFrame, frame: pd.DataFrame, state: str) -> pd.DataFrame:
     """Geometric means: of the apps of the claims, and of all workloads of the paper where all of them were run."""
-    judged = speed(of_claims(frame), state)
-    rows = {("geometric means", f"claims\n({len(judged)})"): judged}
+    judged = speed(at_point(frame, DRAWN), state)
+    rows = {("geometric means", f"recorded\n({len(judged)})"): judged}
     ours = table[table.index.get_level_values(0) != ELSEWHERE]
     if len(ours) == len(APPS) + len(OTHERS):
         rows["geometric means", f"all\n({len(ours)})"] = ours
@@ -185,6 +256,7 @@ def _means(table: pd.DataFrame, frame: pd.DataFrame, state: str) -> pd.DataFrame
 
 
 def _f9_draw(frame: pd.DataFrame) -> Drawing:
+    frame = drawn(frame)
     present = states(frame)
     figure, panels = draw.canvas(rows=len(present), width=12.5, height=3.8)
     for axes, state in zip(panels, present, strict=True):
@@ -210,21 +282,75 @@ def _f9_draw(frame: pd.DataFrame) -> Drawing:
 
 
 def _f9_measure(frame: pd.DataFrame) -> list[Measured]:
-    """Of five of the nine whole workloads, whose host started cold: no point of the maps yet, so it stands beside."""
-    frame = of_claims(frame)
-    measured = []
-    gaps: dict[str, pd.Series] = {}
-    for state in states(frame):
-        table = speed(frame, state)
-        gain = (geomean(table["hp-ufs"] / table["hpb"]) - 1) * 100
-        claim = "hp-ufs.f9.nogc-geomean" if state == "no GC" else "hp-ufs.f9.gc-geomean"
-        each = (table["hp-ufs"] / table["hpb"] - 1) * 100
-        measured.append(Measured(claim, gain, OF_FIVE, f"of {named(each)}", role="beside"))
-        gaps[state] = (1 - table["hp-ufs"] / table["ideal"]) * 100
-    gap, every = "hp-ufs.abs.gap-to-ideal", pd.concat(list(gaps.values()))
-    told = "; ".join(f"{state}: {named(values)}" for state, values in gaps.items())
-    why = _why_gap(frame) if "GC" in gaps else ""
-    return [*measured, Measured(gap, float(every.mean()), OF_FIVE, told, role="beside", reason=why)]
+    """Throughput over HPB and below Ideal; of fewer than the nine workloads it stands beside."""
+    points = judged_points(frame)
+    if not points:
+        return _f9_parts(at_point(frame, DRAWN), {}, beside=True)
+    placed = at_point(frame, PLACED)
+    cold = at_point(frame, {**PLACED, START: COLD})
+    return [
+        *(part for at, rows in points for part in _f9_parts(rows, at)),
+        *_gain_parts(placed, "no GC", {}, foil=AT_ONCE),
+        *_gain_parts(placed, "GC", {}, foil=SEARCHES),
+        Measured(GAP, _gap(cold, "hp-ufs"), role="foil", foil="host cache empty at the start"),
+        Measured(GAP, _gap(placed, "hpb"), role="foil", foil="HPB in the place of HP-UFS"),
+    ]
+
+
+GAP = "hp-ufs.abs.gap-to-ideal"
+
+
+def _f9_parts(rows: pd.DataFrame, at: At, *, beside: bool = False) -> list[Measured]:
+    """What the claims say of the runs of a point."""
+    present = states(rows)
+    found = [part for state in present for part in _gain_parts(rows, state, at)]
+    gaps = [_below_ideal(rows, state, "hp-ufs") for state in present]
+    told = "; ".join(f"{state}: {named(values)}" for state, values in zip(present, gaps, strict=True))
+    why = _why_gap(rows) if "GC" in present else ""
+    found += [
+        Measured(GAP, value, told="" if case else told, at=at, case=case, reason="" if case else why)
+        for case, value in left_out(pd.concat(gaps), lambda values: float(values.mean()))
+    ]
+    if not beside:
+        return found
+    whole = [part for part in found if not part.case and not part.part]
+    return [replace(part, part=OF_FIVE, role="beside", at={}) for part in whole]
+
+
+def _gain_parts(rows: pd.DataFrame, state: str, at: At, *, foil: str = "") -> list[Measured]:
+    """The gain of HP-UFS, or of a foil, over HPB in a state of the device."""
+    claim = "hp-ufs.f9.nogc-geomean" if state == "no GC" else "hp-ufs.f9.gc-geomean"
+    table = throughput(rows, state)
+    ratio = table[foil or "hp-ufs"] / table["hpb"]
+    each = (ratio - 1) * 100
+    own: list[tuple[str, float]] = left_out(ratio, lambda values: (geomean(values) - 1) * 100)
+    found = [
+        Measured(claim, value, told="" if case else f"of {named(each)}", at=at, case=case)
+        for case, value in (own[:1] if foil else own)
+    ]
+    if state == "no GC" and "YT" in app_names(each):
+        found.append(Measured(claim, float(each["YT"]), "YT", at=at))
+    return [replace(part, role="foil") for part in found] if foil else found
+
+
+def throughput(rows: pd.DataFrame, state: str) -> pd.DataFrame:
+    """Throughput: a row for each app, a column for each scheme."""
+    return rows[rows["state"] == state].set_index(["app", "scheme"])["throughput_mib_per_s"].unstack("scheme")
+
+
+def left_out(values: pd.Series, mean: Callable[[pd.Series], float]) -> list[tuple[str, float]]:
+    """A mean over workloads, and with each of them left out once."""
+    apps = list(dict.fromkeys(app_names(values)))
+    return [("", mean(values)), *((f"without {app}", mean(values.drop(app))) for app in apps)]
+
+
+def _below_ideal(rows: pd.DataFrame, state: str, scheme: str) -> pd.Series:
+    table = throughput(rows, state)
+    return (1 - table[scheme] / table["ideal"]) * 100
+
+
+def _gap(rows: pd.DataFrame, scheme: str) -> float:
+    return float(pd.concat([_below_ideal(rows, state, scheme) for state in states(rows)]).mean())
 
 
 def _why_gap(frame: pd.DataFrame) -> str:
@@ -259,6 +385,7 @@ F9 = figure("hp-ufs/f9", runs=_runs, judged=_judged, draw=_f9_draw, measure=_f9_
 
 
 def _f10_draw(frame: pd.DataFrame) -> Drawing:
+    frame = drawn(frame)
     present = states(frame)
     figure, panels = draw.canvas(rows=len(present), width=12.5, height=4.0)
     for axes, state in zip(panels, present, strict=True):
@@ -283,11 +410,6 @@ def _f10_draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-def _each(claim: str, values: dict[str, float], part: str, why: str) -> list[Measured]:
-    """A value of each application, which stands beside as those of Fig. 9 do."""
-    return [Measured(claim, value, f"{part}{app}", role="beside", reason=why) for app, value in values.items()]
-
-
 def _why_search(hpb: dict[str, pd.Series]) -> str:
     victims = sum(run["device_gc_victims"] for run in hpb.values())
     reads = sum(run["device_search_segment_reads"] for run in hpb.values())
@@ -297,40 +419,102 @@ def _why_search(hpb: dict[str, pd.Series]) -> str:
     )
 
 
-def _why_written(hpb: dict[str, pd.Series], ours: dict[str, pd.Series], *, gc: bool) -> str:
+def _why_written(hpb: dict[str, pd.Series], ours: dict[str, pd.Series]) -> str:
     theirs, own = (sum(run["device_segment_writes"] for run in runs.values()) for runs in (hpb, ours))
-    found = f"HP-UFS writes {own:,.0f} segments where HPB writes {theirs:,.0f}: "
-    if not gc:
-        return found + "the host's memory holds all that an application changes"
-    return found + (
-        f"copies and writes change segments all over an aged device, of which {CACHE} MB of host memory hold a fifth, "
-        "so most are given back after a few changes. HPB collects them in its log until a flush"
-    )
+    read = sum(run["host_segment_reads"] for run in ours.values())
+    return f"HP-UFS writes {own:,.0f} segments where HPB writes {theirs:,.0f}; its host reads {read:,.0f}"
+
+
+ACCOUNT, COUNTERS, DIES = "hp-ufs.account", "the prototype's counters", "time of dies"
+SEARCH, SEGMENTS = "hp-ufs.f10.valid-page-search", "hp-ufs.f10.segment-write"
+SHARE = "share of total NAND time: HPB's larger than HP-UFS's on each (4-13% against 1-6%)"
+# What the prototype's counter adds for each segment that the host writes: a 64th of a program of 150 us.
+OF_A_SEGMENT_NS = 150_000 / 64
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a run spent on segment writes and on valid page search, of what in all, in ns."""
+
+    written: float
+    searched: float
+    total: float
+
+    @property
+    def share(self) -> float:
+        """Of segment writes, in per cent."""
+        return self.written / self.total * 100
+
+    @property
+    def search_share(self) -> float:
+        """Of valid page search, in per cent."""
+        return self.searched / self.total * 100
+
+
+def account(run: pd.Series, how: str, *, host_writes: bool) -> Account:
+    """By the time of dies; or by the prototype's two counters, and by the time of dies for all else.
+
+    These charge HPB the time that a flush or a search keeps the firmware, and HP-UFS a 64th of a program for each
+    segment.
+    """
+    total = float(sum(run[column] for column in run.index if column.startswith("nand_")))
+    written, searched = float(run["nand_map_write_ns"]), float(run["nand_valid_page_search_ns"])
+    if how == DIES:
+        return Account(written, searched, total)
+    flushed = run["device_segment_writes"] * OF_A_SEGMENT_NS if host_writes else run["device_map_flush_ns"]
+    own = float(flushed), float(run["device_search_ns"])
+    return Account(*own, total - written - searched + sum(own))
 
 
 def _f10_measure(frame: pd.DataFrame) -> list[Measured]:
     """The paper gives the range over its workloads, and the claim one band around its middle."""
-    frame = of_claims(frame)
-    measured = []
-    for state in states(frame):
-        rows = frame[frame["state"] == state].set_index(["app", "scheme"])
-        causes = [column for column in rows.columns if column.startswith("nand_")]
-        apps = [app for app in dict.fromkeys(rows.index.get_level_values("app")) if app not in READERS]
-        hpb = {app: rows.loc[(app, "hpb")] for app in apps}
-        ours = {app: rows.loc[(app, "hp-ufs")] for app in apps}
-        if state == "GC":
-            shares = {
-                app: float(run["nand_valid_page_search_ns"] / run[causes].sum() * 100) for app, run in hpb.items()
-            }
-            search = "hp-ufs.f10.valid-page-search"
-            measured += _each(search, shares, "HPB: ", _why_search(hpb))
-            none = all(run["nand_valid_page_search_ns"] == 0 for run in ours.values())
-            measured.append(Measured(search, none, "HP-UFS: none at all", role="beside"))
-        cuts = {app: float((1 - ours[app]["nand_map_write_ns"] / hpb[app]["nand_map_write_ns"]) * 100) for app in apps}
-        part = "with GC: " if state == "GC" else "without GC: "
-        why = _why_written(hpb, ours, gc=state == "GC")
-        measured += _each("hp-ufs.f10.segment-write", cuts, part, why)
-    return measured
+    points = judged_points(frame)
+    if not points:
+        rows = at_point(frame, DRAWN)
+        found = [part for state in states(rows) for part in _f10_parts(rows, state, DIES, {})]
+        return [replace(part, part=f"{OF_FIVE}: {part.part}", role="beside") for part in found]
+    found = []
+    for at, rows in points:
+        for how in (COUNTERS, DIES):
+            found += _f10_parts(rows, "GC", how, {**at, ACCOUNT: how})
+        found += [replace(part, role="beside", at={}) for part in _no_gc(rows) if at == PLACED]
+    placed = at_point(frame, PLACED)
+    cold = _f10_parts(at_point(frame, {**PLACED, START: COLD}), "GC", COUNTERS, {})
+    at_hand = _f10_parts(placed, "GC", COUNTERS, {}, hpb=AT_HAND)
+    return [
+        *found,
+        *(replace(part, role="foil") for part in at_hand if part.claim == SEARCH),
+        *(replace(part, role="foil") for part in cold if part.claim == SEGMENTS),
+    ]
+
+
+def _no_gc(rows: pd.DataFrame) -> list[Measured]:
+    found = [part for part in _f10_parts(rows, "no GC", DIES, {}) if part.claim == SEGMENTS and not part.part]
+    return [replace(part, part="without GC, time of dies") for part in found]
+
+
+def _f10_parts(rows: pd.DataFrame, state: str, how: str, at: At, hpb: str = "hpb") -> list[Measured]:
+    """What the claims say of the write-intensive workloads of a point."""
+    runs = rows[rows["state"] == state].set_index(["app", "scheme"])
+    apps = [app for app in dict.fromkeys(runs.index.get_level_values("app")) if app not in READERS]
+    theirs = {app: account(runs.loc[(app, hpb)], how, host_writes=False) for app in apps}
+    ours = {app: account(runs.loc[(app, "hp-ufs")], how, host_writes=True) for app in apps}
+    why = _why_written({app: runs.loc[(app, hpb)] for app in apps}, {app: runs.loc[(app, "hp-ufs")] for app in apps})
+    found = []
+    for app in apps:
+        cut = (1 - ours[app].written / theirs[app].written) * 100
+        told = f"share of the total: {theirs[app].share:.1f}% against {ours[app].share:.1f}%"
+        larger = theirs[app].share > ours[app].share
+        found += [
+            Measured(SEGMENTS, cut, told=told, at=at, case=app, reason=why),
+            Measured(SEGMENTS, larger, SHARE, told, at, app),
+        ]
+    if state == "no GC":
+        return found
+    reason = _why_search({app: runs.loc[(app, hpb)] for app in apps})
+    search = [Measured(SEARCH, theirs[app].search_share, at=at, case=app, reason=reason) for app in apps]
+    none = all(own.searched == 0 for own in ours.values())
+    return [*found, *search, Measured(SEARCH, none, "HP-UFS exactly 0", at=at)]
 
 
 F10 = figure("hp-ufs/f10", runs=_runs, judged=_judged, draw=_f10_draw, measure=_f10_measure)
