@@ -94,7 +94,7 @@ class LeftOn:
             # Whoever asks from now on waits until the machine has aged.
             listening.bind(str(address))
             listening.listen(64)
-            command = [sys.executable, "-m", __name__, str(listening.fileno())]
+            command = [sys.executable, "-c", f"import {__name__} as own; own.main()", str(listening.fileno())]
             process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=(listening.fileno(),))
         assert process.stdin is not None
         process.stdin.write(spec.encode() + b"\n")
@@ -110,7 +110,8 @@ def end(machine: Machine) -> None:
 
 def answer(address: Path, spec: Spec) -> Document:
     """Asks the process there for a run. Raises what it has raised."""
-    with socket.socket(socket.AF_UNIX) as asking:
+    text = b""
+    with socket.socket(socket.AF_UNIX) as asking, contextlib.suppress(ConnectionError):
         asking.connect(str(address))
         asking.sendall(spec.to_json().encode() + b"\n")
         with asking.makefile("rb") as answering:
@@ -175,7 +176,3 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     with Server(int(sys.argv[1]), sys.stdin.readline()) as server:
         server.serve_forever(POLL_SECONDS)
-
-
-if __name__ == "__main__":
-    main()
