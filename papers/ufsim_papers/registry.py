@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import ufsim
 from ufsim_papers import hpb
 from ufsim_papers.figure import Figure
-from ufsim_papers.hp_ufs import apps, opponents, recovery, segments, sqlite, writes
+from ufsim_papers.hp_ufs import apps, breakdown, gc, opponents, recovery, segments, sqlite, writes
 from ufsim_papers.hp_ufs import beyond as beyond_hp_ufs
 from ufsim_papers.hpbvalve import addresses, kills, result, study
 from ufsim_papers.hpbvalve import beyond as beyond_hpbvalve
@@ -18,9 +18,11 @@ from ufsim_papers.phone import gains, validation
 FIGURES: tuple[Figure, ...] = (
     *opponents.FIGURES,
     *writes.FIGURES,
+    *gc.FIGURES,
     *recovery.FIGURES,
     *sqlite.FIGURES,
     *apps.FIGURES,
+    *breakdown.FIGURES,
     *segments.FIGURES,
     *beyond_hp_ufs.FIGURES,
     *hpb.FIGURES,

@@ -582,6 +582,9 @@ impl Core {
     pub(crate) fn end_job(&mut self) {
         assert_eq!(self.job_ops, 0, "a job ended with operations in flight");
         if let Some(job) = self.job.take() {
+            if job == Job::MapFlush {
+                self.stats.map_flush_ns += (self.now - self.job_began).0;
+            }
             self.note_work(job.into(), self.job_began, self.now);
         }
         self.stop_commands(false);

@@ -165,12 +165,11 @@ impl<M: Mapping> Engine<M> {
                     }
                     match self.map.search(&mut self.core, victim, self.gc.budget) {
                         Search::Reading => return false,
-                        Search::Found => self.gc.phase = Phase::Read,
-                        Search::Exhausted => {
-                            self.gc.exhausted = true;
-                            self.gc.phase = Phase::Read;
-                        }
+                        Search::Found => {}
+                        Search::Exhausted => self.gc.exhausted = true,
                     }
+                    self.core.stats.search_ns += (self.core.now - self.core.job_began).0;
+                    self.gc.phase = Phase::Read;
                 }
                 Phase::Read => {
                     self.gc.phase = Phase::Program;

@@ -90,6 +90,14 @@ impl<'a> Truth<'a> {
         self.entry(lpa)
     }
 
+    /// The entry on flash of an address, for a valid page bitmap that is assumed to be at hand.
+    ///
+    /// It is a question to the laboratory, as what takes no time is (`nand`'s `free`): no device answers it.
+    #[inline]
+    pub(crate) fn entry_at_hand(&self, lpa: Lpa) -> Option<Ppa> {
+        self.entry(lpa)
+    }
+
     /// An entry in the entry cache of `segment-log`, which keeps no values.
     ///
     /// The entry was copied from a map unit that had been read. A map flush changes both.

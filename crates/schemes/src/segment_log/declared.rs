@@ -18,6 +18,16 @@ units::kinds! {
 }
 
 units::kinds! {
+    /// Which segments a valid page search reads.
+    pub SearchReads {
+        /// Those of all pages that the victim's segment bitmap names.
+        Named = "named";
+        /// Those of the pages that are copied, as if a valid page bitmap were at hand: a wrong model, to compare with.
+        Copied = "copied";
+    }
+}
+
+units::kinds! {
     /// What an entry of HPB is.
     pub HpbEntry {
         /// The bare address in 4 bytes, for booster hpb.
@@ -63,6 +73,11 @@ params::params! {
         /// cache has.
         flush_buffers: count(1 to 65535) = 64,
             "assumed: two rows of 32 units, or eight of 8, one for each die of the HP-UFS paper's device";
+        /// Segments that a valid page search reads: those of all pages that the victim's segment bitmap names, or, as if
+        /// a valid page bitmap were at hand, those of the pages that are copied. The latter is no device, but a wrong
+        /// model to compare with.
+        search_reads: choice(SearchReads) = Named,
+            "HP-UFS Sec. II-C: all L2P segments of the victim's segment bitmap are read";
         /// HPB: L2P entries per group (HPB 2.0: subregion); 512 or a multiple of 1024.
         hpb_group_entries: count(512 to 65536) = 1024,
             "assumed: HPB 2.0 leaves the size of a subregion to the device; here one L2P segment, as the HPB driver of \

@@ -200,6 +200,15 @@ impl Core {
         self.truth().addresses_named(first, n, &last)
     }
 
+    /// Address and place of every valid unit of a superblock, for a search that is a question to the laboratory: what
+    /// would it read if a valid page bitmap were at hand? No device of `segment-log` has one.
+    pub fn pages_known_valid(&self, sb: Superblock) -> Vec<(Lpa, Ppa)> {
+        let (first, n, truth) = (self.layout.first_ppa(sb), self.layout.superblock_units(), self.truth());
+        let mut found = truth.addresses(first, n);
+        found.retain(|&(lpa, ppa)| self.over_log(lpa, truth.entry_at_hand(lpa)) == Some(ppa));
+        found
+    }
+
     /// True if the mapping still names a page that a valid page search has found, with the map unit in SRAM.
     ///
     /// Only such pages may be asked about. Firmware keeps a list of them. A map flush removes those whose entries it

@@ -205,6 +205,9 @@ impl HpUfs {
             self.stats.units_applied += 1;
         }
         self.host_seq = entry.last_seq();
+        if self.at_once.is_some() {
+            self.changed(entry.lpa.segment());
+        }
     }
 
     /// Discards a copy that came too late. If its block has no valid page, the device may never learn that in another
