@@ -143,7 +143,15 @@ fn begins_as_job(path: &Path) -> bool {
     is_read && head.utf8_chunks().next().is_some_and(|chunk| fio::looks_like_job(chunk.valid()))
 }
 
+/// Whether this is no path but a SQLite workload itself, as jobs can be given.
+fn is_inline_sqlite(workload: &str) -> bool {
+    workload.contains('\n') && workload.lines().any(|line| line.trim() == "[sqlite]")
+}
+
 fn describe(workload: &str) -> Result<Described, LabError> {
+    if is_inline_sqlite(workload) {
+        return Ok(Described::Sqlite(workload.to_owned()));
+    }
     if let Some(job) = JobText::of(workload, "job")? {
         return Ok(Described::Job(job));
     }
@@ -226,10 +234,11 @@ fn open_phone(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload, Lab
 }
 
 fn open_sqlite(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
-    let wish = SqliteSpec::parse(text, &spec.workload).map_err(LabError::config)?;
+    let name = if is_inline_sqlite(&spec.workload) { "options" } else { &spec.workload };
+    let wish = SqliteSpec::parse(text, name).map_err(LabError::config)?;
     // The first seed of a run leaves the file's as it is.
     let seeded = SqliteSpec { seed: wish.seed.wrapping_add(spec.seed.wrapping_sub(1)), ..wish };
-    let source = SqliteSource::new(&seeded, beneath.capacity_units).map_err(|e| in_file(&spec.workload, e))?;
+    let source = SqliteSource::new(&seeded, beneath.capacity_units).map_err(|e| in_file(name, e))?;
     Ok(Workload::of("sqlite", Box::new(source)))
 }
 
@@ -342,6 +351,7 @@ mod tests {
         assert_eq!(named_kind(&directory.0.display().to_string()).unwrap(), "trace");
         assert_eq!(named_kind("rw=randread size=1m").unwrap(), "fio");
         assert_eq!(named_kind("[a]\nrw=read\nsize=1m\n").unwrap(), "fio");
+        assert_eq!(named_kind("[sqlite]\ntransactions = 1\n").unwrap(), "sqlite");
         for (name, text, told) in [
             ("x.toml", "[table]\nx = 1\n", "must have a table [phone]"),
             ("y.toml", "x =\n", "line 1: "),

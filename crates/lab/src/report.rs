@@ -19,9 +19,10 @@ use crate::over_time::{Interval, Intervals};
 use crate::recording::Recording;
 use crate::result::{
     AllCounters, GroupResult, HostDram, HostTimeResult, HostWork, KindOverTime, KindResult, Latencies, Latency, Means,
-    Named, OperationResult, OverTime, PowerResult, PowerStay, RecordedResult, RunResult, Waf,
+    Named, OperationResult, OverTime, PowerResult, PowerStay, ProgramResult, RecordedResult, RunResult, Waf,
 };
 
+const SECOND_NS: u64 = 1_000_000_000;
 /// The percentiles that fio prints.
 const PERCENTILES: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
@@ -368,19 +369,39 @@ fn kind_result(stats: &KindStats, bins: bool) -> KindResult {
 }
 
 fn operation(operations: &Operations) -> OperationResult {
-    // Three digits, growing with what is recorded.
-    let mut histogram = Histogram::new(3).expect("three digits are a precision that a histogram can have");
-    operations
-        .latencies_ns
-        .iter()
-        .for_each(|&ns| histogram.record(ns).expect("a histogram that grows takes every value"));
+    let histogram = histogram_of(&operations.latencies_ns);
+    let calls =
+        || operations.called.iter().zip(&operations.latencies_ns).map(|(called, &ns)| (called.0, called.0 + ns));
+    let harness: Vec<u64> = calls().map(by_nanoseconds).collect();
+    let each = operations.latencies_ns.len().div_ceil(operations.programs).max(1);
+    let parts = operations.latencies_ns.chunks(each).zip(harness.chunks(each));
+    let programs = parts.map(|(right, harness)| ProgramResult {
+        latency_ns: latency(&histogram_of(right)),
+        harness_ns: latency(&histogram_of(harness)),
+    });
     OperationResult {
         name: operations.name.clone(),
         duration_ns: operations.duration.0,
         latency_ns: latency(&histogram),
         latency_within: distribution(&histogram),
+        harness_ns: latency(&histogram_of(&harness)),
+        across_seconds: calls().filter(|(called, returned)| called / SECOND_NS != returned / SECOND_NS).count() as u64,
+        programs: if operations.programs > 1 { programs.collect() } else { Vec::new() },
         requests: operations.requests.iter().map(|&(kind, count)| (kind.to_owned(), count)).collect(),
     }
+}
+
+/// Three digits, growing with what is recorded.
+fn histogram_of(latencies_ns: &[u64]) -> Histogram<u64> {
+    let mut histogram = Histogram::new(3).expect("three digits are a precision that a histogram can have");
+    latencies_ns.iter().for_each(|&ns| histogram.record(ns).expect("a histogram that grows takes every value"));
+    histogram
+}
+
+/// How long a harness takes a call to last that compares the nanoseconds of two readings of its clock alone, without the
+/// seconds, and drops the sign.
+fn by_nanoseconds((called, returned): (u64, u64)) -> u64 {
+    (called % SECOND_NS).abs_diff(returned % SECOND_NS)
 }
 
 fn operations_by_cause(flash: &nand::Counters) -> BTreeMap<String, Named> {
@@ -495,7 +516,7 @@ fn digest(measure: &Measure, result: &RunResult) -> String {
 
 #[cfg(test)]
 mod tests {
-    use units::Nanos;
+    use units::{Nanos, SimTime};
 
     use super::*;
 
@@ -513,6 +534,25 @@ mod tests {
         // 10^(92/20) = 39,810 is below 40,000, so the next point is the first that has all.
         assert_eq!(points.last(), Some(&(44_700, 4)));
         assert!(points.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1));
+    }
+
+    /// HP-UFS authors' mobibench.c: `tend.tv_nsec - tstart.tv_nsec`, or the other way round.
+    #[test]
+    fn a_harness_without_seconds_takes_the_rest_of_the_second_for_what_crosses_one() {
+        let called = [100, 999_999_000, 2_000_000_000].map(SimTime);
+        let operations = Operations {
+            name: "insert".into(),
+            latencies_ns: vec![900, 3_000, 900],
+            called: called.to_vec(),
+            programs: 3,
+            duration: Nanos(2_000_000_900),
+            requests: Vec::new(),
+        };
+        let result = operation(&operations);
+        assert_eq!((result.latency_ns.max, result.across_seconds), (3_000, 1));
+        let harness: Vec<u64> = result.programs.iter().map(|program| program.harness_ns.max).collect();
+        assert!(harness[0] == 900 && harness[2] == 900 && harness[1].abs_diff(999_997_000) < 1_000_000, "{harness:?}");
+        assert_eq!(result.harness_ns.count, 3);
     }
 
     #[test]

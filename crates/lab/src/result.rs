@@ -169,8 +169,28 @@ pub struct OperationResult {
     /// How they are distributed, as for requests.
     #[serde(default)]
     pub latency_within: Vec<(u64, u64)>,
+    /// By a harness that leaves out the seconds of its clock, as the one does that the HP-UFS paper's authors published:
+    /// the difference of the nanoseconds of two readings, without its sign. What crosses a full second takes one second
+    /// less its time.
+    #[serde(default)]
+    pub harness_ns: Latency,
+    /// How many cross a full second.
+    #[serde(default)]
+    pub across_seconds: u64,
+    /// The same of each program, if several did them one after another.
+    #[serde(default)]
+    pub programs: Vec<ProgramResult>,
     /// Requests to the block layer, by kind.
     pub requests: Named,
+}
+
+/// Operations of one of several programs.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ProgramResult {
+    /// From call to return.
+    pub latency_ns: Latency,
+    /// By a harness that leaves out the seconds of its clock.
+    pub harness_ns: Latency,
 }
 
 /// One power state of link and device.

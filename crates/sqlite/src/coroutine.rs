@@ -21,7 +21,9 @@ use crate::spec::SqliteSpec;
 /// A transaction that has returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Returned {
-    pub step: Step,
+    pub writes: bool,
+    /// The phase of a measured transaction.
+    pub phase: Option<usize>,
     pub started: SimTime,
     pub ended: SimTime,
 }
@@ -153,7 +155,7 @@ impl Watch for Shared {
     }
 
     fn returned(&mut self, step: &Step, started: SimTime, ended: SimTime) {
-        self.0.borrow_mut().returned.push(Returned { step: *step, started, ended });
+        self.0.borrow_mut().returned.push(Returned { writes: step.writes(), phase: step.phase(), started, ended });
     }
 }
 

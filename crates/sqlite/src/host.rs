@@ -4,8 +4,8 @@
 //! - The first sync of a new journal also syncs the directory (`UNIXFILE_DIRSYNC`). Deleting a journal does so only if
 //!   SQLite asks for it (`synchronous=EXTRA`).
 //! - For `xAccess` a file of length 0 does not exist, so a truncated journal is not hot.
-//! - There is one connection, so locks always succeed. The index of the write-ahead log is in host memory and never in
-//!   a file, while Linux maps a `-shm` file that is never synced. Temporary files are in host memory.
+//! - There is one connection to a file, so locks always succeed. The index of a write-ahead log is in host memory and
+//!   never in a file, while Linux maps a `-shm` file that is never synced. Temporary files are in host memory.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -16,10 +16,15 @@ use workload::{Rng, named_stream};
 
 use crate::fs::tree::Ino;
 use crate::fs::{FsError, Volume};
+use crate::spec::SqliteSpec;
 
 /// 2024-01-01 00:00 UTC, the start of simulated time, in SQLite's milliseconds of the Julian day.
 const EPOCH_MS: i64 = 210_866_760_000_000 + 1_704_067_200_000;
-/// Words in a region of the index of the write-ahead log.
+/// SQLite's assumption about every disk on Unix (`SQLITE_DEFAULT_SECTOR_SIZE`).
+const SECTOR_BYTES: i32 = 4096;
+/// That of before version 3.7.10.
+const OLD_SECTOR_BYTES: i32 = 512;
+/// Words in a region of the index of a write-ahead log.
 type Region = Box<[u64]>;
 
 /// An error code of SQLite.
@@ -42,18 +47,28 @@ pub(crate) type Handle = usize;
 pub(crate) struct Host {
     volume: Volume,
     open: Vec<Option<Open>>,
-    regions: BTreeMap<i32, Region>,
+    /// By the log's database, and number.
+    regions: BTreeMap<(Ino, i32), Region>,
     rng: Rng,
     /// Processor time of one call.
     call_time: Nanos,
+    /// A write may destroy what lies beside it in its sector, as SQLite feared before 3.7.10.
+    destroys_sectors: bool,
     /// A panic in a call. It continues when SQLite has returned.
     pub panic: Option<Box<dyn Any + Send>>,
 }
 
 impl Host {
-    pub fn new(volume: Volume, call_time: Nanos, seed: u64) -> Host {
-        let rng = named_stream(seed, "sqlite randomness", 0);
-        Host { volume, open: Vec::new(), regions: BTreeMap::new(), rng, call_time, panic: None }
+    pub fn new(volume: Volume, spec: &SqliteSpec) -> Host {
+        Host {
+            volume,
+            open: Vec::new(),
+            regions: BTreeMap::new(),
+            rng: named_stream(spec.seed, "sqlite randomness", 0),
+            call_time: spec.call_time(),
+            destroys_sectors: spec.pads_log,
+            panic: None,
+        }
     }
 
     pub fn volume(&mut self) -> &mut Volume {
@@ -184,17 +199,30 @@ impl Host {
         }
     }
 
-    /// A region of the index of the write-ahead log. Makes it if `make` is true.
-    pub fn region(&mut self, number: i32, bytes: i32, make: bool) -> Option<*mut u64> {
+    /// A region of the index of a write-ahead log. Makes it if `make` is true.
+    pub fn region(&mut self, of: Handle, number: i32, bytes: i32, make: bool) -> Option<*mut u64> {
+        let &mut Open::File { ino, .. } = self.file(of) else { return None };
         if make {
             let words = (bytes as usize).div_ceil(8);
-            self.regions.entry(number).or_insert_with(|| vec![0; words].into_boxed_slice());
+            self.regions.entry((ino, number)).or_insert_with(|| vec![0; words].into_boxed_slice());
         }
-        self.regions.get_mut(&number).map(|region| region.as_mut_ptr())
+        self.regions.get_mut(&(ino, number)).map(|region| region.as_mut_ptr())
     }
 
-    pub fn drop_regions(&mut self) {
-        self.regions.clear();
+    pub fn drop_regions(&mut self, of: Handle) {
+        if let &mut Open::File { ino, .. } = self.file(of) {
+            self.regions.retain(|&(own, _), _| own != ino);
+        }
+    }
+
+    /// What SQLite takes for a sector, and what it takes for granted about it. As `os_unix.c` says, a write changes no
+    /// byte outside its range; nothing else is promised.
+    pub fn sectors(&self) -> (i32, i32) {
+        if self.destroys_sectors {
+            (OLD_SECTOR_BYTES, 0)
+        } else {
+            (SECTOR_BYTES, ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE)
+        }
     }
 
     pub fn randomness(&mut self, into: &mut [u8]) {

@@ -9,14 +9,17 @@
 //! ```
 //!
 //! # Glossary
-//! - **transaction**: one SQL statement, committed by itself; also the making of a table, and each part of the fill.
+//! - **transaction**: one SQL statement, committed by itself, or one for each table in a program; also the making of a
+//!   table, and each part of the fill.
 //! - **fill**: tables and rows made before anything is measured; **phase**: the transactions of one operation.
 //! - **volume**: a file system on a disk ([`fs::Volume`]); **personality**: the differences of ext4 and F2FS.
 //! - **barrier**: a write with preflush and FUA, which makes a journal transaction or a checkpoint valid.
 //! - **version**: the content that one write gave to a unit. The simulated device knows which version a unit holds, and
 //!   [`versions::Versions`] its bytes.
 //! - **image**: contents of a whole disk ([`block::Image`]), for instance after a power cut.
+//! - **program**: what Mobibench is started for: an operation, so many transactions of it, on databases opened anew.
 //! - **coroutine**: the database's thread, which never runs at the same time as the run loop.
+//! - **script**: what a database has asked of its disk, to be played again. Programs are recorded and played.
 //!
 //! # Contract
 //! - One specification gives one sequence of requests, whatever else the process does. SQLite's own random numbers, for
@@ -35,7 +38,8 @@
 //!
 //! # Limits
 //! A request that fails on flash looks like a successful one, because a [`workload::Source`] is not told. Read-ahead is
-//! 32 KiB for a sequential reader, otherwise none. There is one connection and one directory.
+//! 32 KiB for a sequential reader, otherwise none. There is one connection at a time and one directory. The content of
+//! what programs write is checked where they are recorded, and a power cut of a device can not be inspected there.
 
 pub mod block;
 mod coroutine;
@@ -46,6 +50,7 @@ pub mod life;
 pub mod plan;
 #[cfg(test)]
 mod ram;
+mod script;
 mod source;
 pub mod spec;
 pub mod versions;

@@ -13,7 +13,10 @@ pub(crate) trait Watch {
     /// A phase begins; `None` for the fill before the first phase and the closing after the last.
     fn phase(&mut self, phase: Option<usize>);
 
-    /// A transaction has returned.
+    /// A transaction is called, or what a program does around its transactions.
+    fn called(&mut self) {}
+
+    /// It has returned.
     fn returned(&mut self, step: &Step, started: SimTime, ended: SimTime);
 }
 
@@ -22,19 +25,23 @@ pub(crate) fn run(spec: &SqliteSpec, disk: Box<dyn Disk>, watch: &mut dyn Watch)
     watch.phase(None);
     let volume = Volume::format(disk, spec.file_system, spec.geometry())?;
     let mut database = Database::open(volume, spec)?;
-    database.configure()?;
+    if spec.programs == 0 {
+        database.attach()?;
+        database.configure()?;
+    }
     let mut phase = None;
     for step in Plan::new(spec) {
         if step.phase() != phase {
             phase = step.phase();
-            if spec.drop_caches {
+            if spec.drop_caches && phase.is_some() {
                 database.volume(Volume::drop_caches);
             }
             watch.phase(phase);
         }
         let started = database.now();
+        watch.called();
         database.pass(spec.transaction_time());
-        database.step(&step)?;
+        database = database.step(&step)?;
         watch.returned(&step, started, database.now());
         database.pass(spec.think());
         database.volume(Volume::background)?;
@@ -68,7 +75,8 @@ pub struct Found {
 /// If the file system or the database can not be opened or read.
 pub fn inspect(spec: &SqliteSpec, image: Image, fewest: u64, most: u64) -> Result<Found, DatabaseError> {
     let volume = Volume::mount(Box::new(image), spec.file_system, spec.geometry())?;
-    let database = Database::open(volume, spec)?;
+    let mut database = Database::open(volume, spec)?;
+    database.attach()?;
     let integrity = database.integrity()?;
     let mut rows = Rows::default();
     let mut steps = Plan::new(spec).filter(Step::writes);
@@ -78,7 +86,7 @@ pub fn inspect(spec: &SqliteSpec, image: Image, fewest: u64, most: u64) -> Resul
             transactions = Some(count);
         }
         match steps.next() {
-            Some(step) => rows.apply(&step),
+            Some(step) => rows.apply(&step, spec.first_row()),
             None => break,
         }
     }

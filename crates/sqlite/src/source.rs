@@ -10,14 +10,14 @@ use workload::{
 };
 
 use crate::block::{Block, Io};
-use crate::coroutine::{Answer, Ask, Coroutine, Want};
+use crate::coroutine::{Answer, Ask, Coroutine, Returned, Want};
 use crate::database::DatabaseError;
 use crate::life::{Found, inspect};
-use crate::plan::Step;
+use crate::script::Player;
 use crate::spec::{Operation, SpecError, SqliteSpec};
 use crate::versions::Versions;
 
-/// Requests of one phase.
+/// Requests of one operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Requests {
     /// Reads.
@@ -34,19 +34,23 @@ pub struct Requests {
     pub fua_writes: u64,
 }
 
-/// The transactions of one phase.
+/// The transactions of one operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transactions {
     /// Their operation.
     pub operation: Operation,
     /// Simulated time from the statement to its return, one entry for each transaction.
     pub latencies_ns: Vec<u64>,
-    /// Simulated time from the first statement to the last return.
+    /// When each began.
+    pub called: Vec<SimTime>,
+    /// How many programs they come from.
+    pub programs: usize,
+    /// Simulated time from the first statement to the last return, summed over the programs.
     pub duration: Nanos,
-    /// Requests of the phase.
+    /// Their requests.
     pub requests: Requests,
-    /// Time at which the first transaction began.
-    began: Option<SimTime>,
+    /// The last program, when it began, and the time of those before it.
+    last: Option<(usize, SimTime, Nanos)>,
 }
 
 /// A request of the batch under way.
@@ -69,10 +73,18 @@ enum State {
     Ended,
 }
 
+/// Where the requests come from.
+enum Origin {
+    /// The database, which waits for what it reads.
+    Live(Coroutine),
+    /// What it has asked for once.
+    Played(Player),
+}
+
 /// SQLite on a file system as a workload.
 pub struct SqliteSource {
     spec: SqliteSpec,
-    coroutine: Coroutine,
+    origin: Origin,
     state: State,
     phase: Option<usize>,
     /// Requests of the batch that have not been issued.
@@ -106,14 +118,18 @@ impl SqliteSource {
         };
         Ok(SqliteSource {
             spec: spec.clone(),
-            coroutine: Coroutine::start(spec),
+            origin: if spec.programs == 0 {
+                Origin::Live(Coroutine::start(spec))
+            } else {
+                Origin::Played(Player::new(spec))
+            },
             state: State::New,
             phase: None,
             waiting: VecDeque::new(),
             batch: Vec::new(),
             outstanding: 0,
             versions: Versions::default(),
-            transactions: spec.operations.iter().copied().map(Transactions::none).collect(),
+            transactions: spec.operations.iter().map(|&operation| Transactions::none(operation, spec)).collect(),
             written_at: Vec::new(),
             outcome: None,
             groups: std::iter::once(fill).chain(spec.operations.iter().copied().map(measured)).collect(),
@@ -127,7 +143,7 @@ impl SqliteSource {
         self.outcome.as_ref()
     }
 
-    /// Measured transactions, by phase: the position in [`SqliteSpec::operations`].
+    /// Measured transactions, by operation, as in [`SqliteSpec::operations`].
     pub fn transactions(&self) -> &[Transactions] {
         &self.transactions
     }
@@ -170,10 +186,18 @@ impl SqliteSource {
 
     /// Lets the database run until its next message.
     fn resume(&mut self, now: SimTime) {
-        let data = self.batch.drain(..).filter_map(|pending| read_range(&pending.io));
-        let units = data.flat_map(|(first, count)| (0..count).map(move |i| first.offset(i)));
-        let data: Vec<Block> = units.map(|lpa| self.versions.latest(lpa)).collect();
-        let ask = self.coroutine.resume(Answer { now, data });
+        let ranges = self.batch.drain(..).filter_map(|pending| read_range(&pending.io));
+        let ask = match &mut self.origin {
+            Origin::Live(coroutine) => {
+                let units = ranges.flat_map(|(first, count)| (0..count).map(move |i| first.offset(i)));
+                let data: Vec<Block> = units.map(|lpa| self.versions.latest(lpa)).collect();
+                coroutine.resume(Answer { now, data })
+            }
+            Origin::Played(player) => {
+                drop(ranges);
+                player.resume(now)
+            }
+        };
         self.note(&ask);
         self.phase = ask.phase;
         self.state = match ask.want {
@@ -194,23 +218,24 @@ impl SqliteSource {
 
     fn note(&mut self, ask: &Ask) {
         for returned in &ask.returned {
-            if returned.step.writes() {
+            if returned.writes {
                 self.written_at.push(returned.ended);
             }
-            if let Step::Run { phase, .. } = returned.step {
-                let transactions = &mut self.transactions[phase];
-                let took = returned.ended.since(returned.started);
-                // The phase includes the time between transactions: think time and the kernel's own work.
-                transactions.latencies_ns.push(took.0);
-                let began = *transactions.began.get_or_insert(returned.started);
-                transactions.duration = returned.ended.since(began);
+            if let Some(phase) = returned.phase {
+                let operation = self.operation_of(phase);
+                self.transactions[operation].returned(phase, returned);
             }
         }
     }
 
+    /// The position of a phase's operation.
+    fn operation_of(&self, phase: usize) -> usize {
+        phase / self.spec.programs.max(1) as usize
+    }
+
     fn issue(&mut self, io: Io, now: SimTime) -> Issued {
         let ticket = Ticket(self.batch.len() as u32);
-        let group = GroupId(self.phase.map_or(0, |phase| 1 + phase as u16));
+        let group = GroupId(self.phase.map_or(0, |phase| 1 + self.operation_of(phase) as u16));
         self.line += 1;
         let (op, first, count, flags) = self.describe(&io);
         let request = WorkRequest {
@@ -232,7 +257,8 @@ impl SqliteSource {
     /// Counts and numbers a request. Gives its form for the block layer.
     fn describe(&mut self, io: &Io) -> (WorkOp, Lpa, u32, Flags) {
         let mut unmeasured = Requests::default();
-        let counts = self.phase.map_or(&mut unmeasured, |phase| &mut self.transactions[phase].requests);
+        let operation = self.phase.map(|phase| self.operation_of(phase));
+        let counts = operation.map_or(&mut unmeasured, |operation| &mut self.transactions[operation].requests);
         let sync = Flags { sync: true, ..Flags::default() };
         match io {
             Io::Read { first, count } => {
@@ -244,7 +270,9 @@ impl SqliteSource {
                 counts.writes += 1;
                 counts.units_written += blocks.len() as u64;
                 counts.fua_writes += u64::from(*barrier);
-                self.versions.write(*first, blocks);
+                if let Origin::Live(_) = self.origin {
+                    self.versions.write(*first, blocks);
+                }
                 let flags = Flags { meta: *meta, fua: *barrier, ..sync };
                 (WorkOp::Write, *first, blocks.len() as u32, flags)
             }
@@ -270,19 +298,35 @@ impl Transactions {
         Operations {
             name: self.operation.name().into(),
             latencies_ns: self.latencies_ns.clone(),
+            called: self.called.clone(),
+            programs: self.programs,
             duration: self.duration,
             requests,
         }
     }
 
-    fn none(operation: Operation) -> Transactions {
+    fn none(operation: Operation, spec: &SqliteSpec) -> Transactions {
         Transactions {
             operation,
             latencies_ns: Vec::new(),
+            called: Vec::new(),
+            programs: spec.programs.max(1) as usize,
             duration: Nanos::ZERO,
             requests: Requests::default(),
-            began: None,
+            last: None,
         }
+    }
+
+    /// Notes a transaction. The duration includes the time between transactions: think time and the kernel's own work.
+    fn returned(&mut self, phase: usize, returned: &Returned) {
+        let (_, began, before) = *self.last.insert(self.last.filter(|last| last.0 == phase).unwrap_or((
+            phase,
+            returned.started,
+            self.duration,
+        )));
+        self.latencies_ns.push(returned.ended.since(returned.started).0);
+        self.called.push(returned.started);
+        self.duration = Nanos(before.0 + returned.ended.since(began).0);
     }
 }
 
@@ -333,6 +377,7 @@ impl Source for SqliteSource {
         pending.completed = true;
         self.progress.done += pending.bytes;
         match &pending.io {
+            _ if matches!(self.origin, Origin::Played(_)) => {}
             // The flush was alone, so everything before it had completed.
             Io::Flush => self.versions.flushed(),
             Io::Write { first, blocks, barrier: true, .. } => self.versions.durable(*first, blocks.len() as u32),
@@ -374,6 +419,9 @@ impl Source for SqliteSource {
     fn verdict(&self) -> Result<(), Fault> {
         if let Some(Err(what)) = &self.outcome {
             return Err(Fault::Wish(what.clone()));
+        }
+        if matches!(self.origin, Origin::Played(_)) {
+            return Ok(());
         }
         let found = self.inspect().map_err(|error| Fault::Data(error.to_string()))?;
         if found.integrity != "ok" {

@@ -63,14 +63,25 @@ params::params! {
         transactions: count(1 to 10_000_000) = 1000, "Mobibench";
         /// Bytes of a row's value.
         value_bytes: count(1 to 1_000_000) = 100, "Mobibench";
-        /// Tables; transactions take them in turn.
+        /// Databases, each a file of its own: a main one, to which the others are attached.
+        databases: count(1 to 10) = 1, "Mobibench";
+        /// Tables of each database; transactions take them in turn.
         tables: count(1 to 1000) = 1, "Mobibench";
+        /// Programs that run each operation, one after another, as the Mobibench that the HP-UFS paper's authors have
+        /// published does. A transaction has a statement for every table. Each program opens the databases anew. INSERT
+        /// makes its tables anew; UPDATE, DELETE and SELECT fill up what is missing of `fill_rows`; DELETE takes random
+        /// rows, and removes the databases at its end. 0: one program does all, a row in each transaction.
+        programs: count(0 to 1000) = 0, "assumed: as in Mobibench's first version";
         /// Rows of each table before anything is measured.
         fill_rows: count(0 to 10_000_000) = 1000, "assumed: Mobibench deletes and updates what it has inserted";
         /// Journal mode.
         journal_mode: choice(JournalMode) = Truncate, "Mobibench";
         /// Synchronous level.
         synchronous: choice(Synchronous) = Full, "Mobibench";
+        /// A commit takes free pages out of the file (`auto_vacuum = FULL`), which costs pages with pointers to owners.
+        auto_vacuum: switch = false, "SQLite's default";
+        /// A commit fills the write-ahead log up to a sector of 512 bytes with more frames, as SQLite did before 3.7.10.
+        pads_log: switch = false, "SQLite's default where a power cut spares what lies beside a write";
         /// Bytes of a database page: a power of two.
         page_bytes: count(512 to 65_536) = 4096, "Mobibench";
         /// SQLite's own page cache.
@@ -96,6 +107,9 @@ params::params! {
         seed: wide(0 to 9_223_372_036_854_775_807) = 1, "assumed";
     }
 }
+
+/// Most tables of all databases together.
+const MOST_TABLES: usize = 1000;
 
 /// An error in a specification.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -124,7 +138,35 @@ impl SqliteSpec {
         if !self.page_bytes.is_power_of_two() {
             return Err(SpecError(format!("sqlite.page_bytes = {}: must be a power of two", self.page_bytes)));
         }
-        let mut rows = i64::from(self.fill_rows) * i64::from(self.tables);
+        if self.all_tables() > MOST_TABLES {
+            let told = format!("sqlite.tables = {}: with {} databases", self.tables, self.databases);
+            return Err(SpecError(format!("{told}: must be 1..={}", MOST_TABLES / self.databases as usize)));
+        }
+        if self.programs > 0 { self.check_programs() } else { self.check_rows() }
+    }
+
+    /// Checks that every program finds the rows that it wants.
+    fn check_programs(&self) -> Result<(), SpecError> {
+        let least = |operation: &Operation| match operation {
+            Operation::Insert => 0,
+            Operation::Update | Operation::Select => 1,
+            Operation::Delete => self.transactions,
+        };
+        match self.operations.iter().max_by_key(|operation| least(operation)) {
+            Some(operation) if self.fill_rows < least(operation) => Err(SpecError(format!(
+                "sqlite.fill_rows = {}: must be at least {} for a program of \"{}\"",
+                self.fill_rows,
+                least(operation),
+                operation.name()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that no operation runs out of rows.
+    fn check_rows(&self) -> Result<(), SpecError> {
+        let tables = self.all_tables() as i64;
+        let mut rows = i64::from(self.fill_rows) * tables;
         for &operation in &self.operations {
             let count = i64::from(self.transactions);
             match operation {
@@ -132,7 +174,7 @@ impl SqliteSpec {
                 Operation::Delete => rows -= count,
                 Operation::Update | Operation::Select => {}
             }
-            let rest = if operation == Operation::Delete { 0 } else { i64::from(self.tables) };
+            let rest = if operation == Operation::Delete { 0 } else { tables };
             if rows < rest {
                 let name = operation.name();
                 return Err(SpecError(format!(
@@ -159,8 +201,10 @@ impl SqliteSpec {
     /// - FULL with DELETE: one. The deletion of the journal commits, and nothing syncs the directory; a journal that
     ///   returns is rolled back. EXTRA exists to prevent this (<https://www.sqlite.org/pragma.html>, "synchronous").
     /// - FULL and EXTRA otherwise: none.
+    ///
+    /// With write-ahead logs every database commits its part by itself: a cut may leave any of the parts.
     pub fn may_lose(&self) -> Option<u64> {
-        if !self.barriers {
+        if !self.barriers || self.databases > 1 && self.programs > 0 && self.journal_mode == JournalMode::Wal {
             return None;
         }
         match (self.synchronous, self.journal_mode) {
@@ -169,6 +213,16 @@ impl SqliteSpec {
             (Synchronous::Full, _) => Some(0),
             (Synchronous::Normal | Synchronous::Off, _) => None,
         }
+    }
+
+    /// Tables of all databases.
+    pub fn all_tables(&self) -> usize {
+        self.databases as usize * self.tables as usize
+    }
+
+    /// Number of a table's first row: SQLite's own, or that of Mobibench's programs.
+    pub fn first_row(&self) -> i64 {
+        i64::from(self.programs == 0)
     }
 
     /// Size of the volume and its page cache.
@@ -230,6 +284,12 @@ mod tests {
                 "sqlite.fill_rows = 999: too few rows for 1000 transactions",
             ),
             ("operations = [\"select\"]\nfill_rows = 0", "sqlite.fill_rows = 0: too few rows"),
+            (
+                "programs = 10\nfill_rows = 999",
+                "sqlite.fill_rows = 999: must be at least 1000 for a program of \"delete\"",
+            ),
+            ("databases = 11", "sqlite.databases = 11: must be 1..=10"),
+            ("databases = 3\ntables = 334", "sqlite.tables = 334: with 3 databases: must be 1..=333"),
             ("jurnal_mode = \"wal\"", "sqlite.jurnal_mode = \"wal\": unknown key, must be one of operations, "),
             ("tables = \"two\"", "sqlite.tables = \"two\": must be 1..=1000"),
             ("[squirrel]", "x.toml: squirrel: unknown table, must be [sqlite]"),

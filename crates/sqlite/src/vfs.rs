@@ -20,8 +20,6 @@ use crate::host::{Code, Handle, Host};
 
 /// Longest path.
 const PATH_BYTES: c_int = 512;
-/// SQLite's assumption about every disk on Unix (`SQLITE_DEFAULT_SECTOR_SIZE`).
-const SECTOR_BYTES: c_int = 4096;
 
 /// A registered VFS.
 pub(crate) struct Vfs {
@@ -336,13 +334,14 @@ unsafe extern "C" fn x_file_control(_file: *mut sqlite3_file, _op: c_int, _arg: 
     ffi::SQLITE_NOTFOUND
 }
 
-unsafe extern "C" fn x_sector_size(_file: *mut sqlite3_file) -> c_int {
-    SECTOR_BYTES
+unsafe extern "C" fn x_sector_size(file: *mut sqlite3_file) -> c_int {
+    // SAFETY: see above.
+    unsafe { file_of(file).0.borrow().sectors().0 }
 }
 
-/// As in `os_unix.c`: a write changes no byte outside its range. Nothing else is promised.
-unsafe extern "C" fn x_device_characteristics(_file: *mut sqlite3_file) -> c_int {
-    ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE
+unsafe extern "C" fn x_device_characteristics(file: *mut sqlite3_file) -> c_int {
+    // SAFETY: see above.
+    unsafe { file_of(file).0.borrow().sectors().1 }
 }
 
 unsafe extern "C" fn x_shm_map(
@@ -354,9 +353,9 @@ unsafe extern "C" fn x_shm_map(
 ) -> c_int {
     // SAFETY: see above. A region stays where it is until `x_shm_unmap`.
     unsafe {
-        let (host, _) = file_of(file);
+        let (host, handle) = file_of(file);
         call(host, |h| {
-            *out = h.region(region, bytes, extend != 0).map_or(null_mut(), <*mut u64>::cast);
+            *out = h.region(handle, region, bytes, extend != 0).map_or(null_mut(), <*mut u64>::cast);
             Ok(())
         })
     }
@@ -371,9 +370,9 @@ unsafe extern "C" fn x_shm_barrier(_file: *mut sqlite3_file) {}
 unsafe extern "C" fn x_shm_unmap(file: *mut sqlite3_file, _delete: c_int) -> c_int {
     // SAFETY: see above; SQLite uses no region after this call.
     unsafe {
-        let (host, _) = file_of(file);
+        let (host, handle) = file_of(file);
         call(host, |h| {
-            h.drop_regions();
+            h.drop_regions(handle);
             Ok(())
         })
     }

@@ -68,3 +68,26 @@ fn another_database_changes_nothing() {
     }
     assert_eq!(first.requests, single.requests);
 }
+
+/// Programs are recorded, and played with whatever processor time and barriers a device is asked with.
+#[test]
+fn programs_are_played_as_they_were_recorded() {
+    let spec = SqliteSpec { programs: 2, databases: 3, tables: 3, fill_rows: 30, ..spec(JournalMode::Persist) };
+    let mut plain = AtOnce::new(&spec);
+    while plain.step() {}
+    assert_eq!(plain.source.outcome(), Some(&Ok(())));
+    for transactions in plain.source.transactions() {
+        assert_eq!((transactions.programs, transactions.latencies_ns.len(), transactions.called.len()), (2, 60, 60));
+        assert!(transactions.latencies_ns.iter().all(|&ns| ns == 0), "on a device that takes no time");
+    }
+    let mut other = AtOnce::new(&SqliteSpec { transaction_cpu_ns: 1000, barriers: false, ..spec });
+    while other.step() {}
+    let flushes = |source: &AtOnce| source.source.transactions()[0].requests.flushes;
+    assert!(flushes(&plain) > 60 * 3 && flushes(&other) == 0);
+    let blocks = |source: &AtOnce| source.requests.iter().copied().filter(|request| request.1 > 0).collect::<Vec<_>>();
+    assert_eq!(blocks(&plain), blocks(&other));
+    for transactions in other.source.transactions() {
+        assert!(transactions.latencies_ns.iter().all(|&ns| ns == 1000));
+        assert!(transactions.called.is_sorted() && transactions.duration.0 >= 60 * 1000);
+    }
+}

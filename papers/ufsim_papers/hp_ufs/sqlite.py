@@ -1,180 +1,327 @@
-"""HP-UFS (MSST 2024): SQLite, the library itself, with and without GC."""
+"""HP-UFS (MSST 2024): SQLite, the library itself, as the authors' Mobibench runs it, with and without GC."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
 from ufsim import Spec
-from ufsim_papers import draw
-from ufsim_papers.claims import Measured
-from ufsim_papers.figure import Run, Setting, cell, figure
-from ufsim_papers.folders import job
-from ufsim_papers.hp_ufs import hpb
-from ufsim_papers.hp_ufs.apps import STATES, states
-from ufsim_papers.hp_ufs.writes import CACHE, SCHEMES
+from ufsim_papers import draw, maps
+from ufsim_papers.claims import Measured, Option, Place, claim_of
+from ufsim_papers.figure import Label, Run, Setting, Value, cell, figure
+from ufsim_papers.folders import FOLDERS, job
+from ufsim_papers.hp_ufs import dummy_files, hpb
+from ufsim_papers.hp_ufs.writes import CACHE, OF_PAPER
 
-# Why the tail without GC is cut by more than the paper says; shown only beside a miss.
-TAIL_MISS = (
-    "nothing but storage takes time here: HP-UFS's 99.9th percentile is one program of the flash, and a map flush adds "
-    "1.3 ms to HPB's. With 0.42 ms of processor time in each transaction the cut is about 62%; what else a transaction "
-    "waits for in the authors' emulator the paper does not say"
+TAIL, MEAN_GC, TAIL_GC, SELECT = (
+    f"hp-ufs.f8.{name}" for name in ("insert-tail-nogc", "insert-avg-gc", "insert-tail-gc", "select-neutral")
 )
-
-# Transactions of INSERT, and the job with so many of them. The paper does not say how many its authors ran.
-LENGTHS = {
-    1000: "hp-ufs/f8-insert-1000.toml",
-    3000: "hp-ufs/f8-sqlite.toml",
-    10000: "hp-ufs/f8-insert-10000.toml",
-}
-DRAWN = 3000
 OPERATIONS = ("insert", "update", "delete", "select")
 STATISTICS = {"mean": "average", "p999": "99.9th percentile"}
+JUDGED = ("hpb", "hp-ufs")
+# The conditions of the claims' maps. Those of the second line say how a run's numbers are read, and not what is run.
+JOURNAL, MOUNT, HOST_US, AGE = (f"hp-ufs.sqlite-{name}" for name in ("journal", "mount", "host-us", "age"))
+START, LIMIT = "hp-ufs.host-start", "hp-ufs.host-limit"
+CLOCK, PERCENTILE = "hp-ufs.sqlite-clock", "percentile"
+LRU = "20 MB, least recently used"
+# Options that are not the default.
+ROLLBACK, BARRIERS, RANDOM, COLD = "rollback journals with a super-journal", "barriers", "random overwrites", "cold"
+UNLIMITED, HARNESS, TOGETHER = "nothing evicted", "harness", "of ten runs together"
+# What cannot be run yet: a host that stays on while its device ages.
+MISSING = {START: "warm"}
 
 
-def spec(name: str, state: str, scheme: str, setting: Setting) -> Spec:
-    """SQLite on a device that was aged as for the applications."""
-    return Spec(
-        workload=job(name),
-        scheme=scheme,
-        precondition="none",
-        host_memory_mib=CACHE,
-        settings=hpb.settings(scheme),
-        seed=setting.seed,
-        age=job(STATES[state]),
+@dataclass(frozen=True)
+class Setup:
+    """Where a run lies on the maps; no ageing without GC."""
+
+    journal: str = "WAL"
+    mount: str = "nobarrier"
+    host_us: float = 200
+    age: str = ""
+    start: str = COLD
+    limit: str = ""
+
+    @property
+    def labels(self) -> dict[str, Label]:
+        """The same as labels of a run."""
+        return {"state": "GC" if self.age else "no GC", **self.__dict__}
+
+
+# Where the artefact places the paper's set-up, but for what it says nothing about; and the aged devices that are drawn.
+DEFAULT = Setup()
+AGES = ("files", RANDOM)
+UNDER_GC = Setup(age=RANDOM, limit=LRU)
+# What stands in the job for options that are not the default.
+JOB = {
+    ROLLBACK: ("journal_mode", '"persist"'),
+    BARRIERS: ("barriers", "true"),
+}
+
+
+def setup_of(at: Mapping[str, Option]) -> Setup:
+    """Where the runs of a point lie."""
+    return Setup(
+        journal=str(at[JOURNAL]),
+        mount=str(at[MOUNT]),
+        host_us=float(at[HOST_US]),
+        age=str(at.get(AGE, "")),
+        start=str(at.get(START, COLD)),
+        limit=str(at.get(LIMIT, "")),
     )
 
 
-def runs(jobs: Mapping[int, str], setting: Setting, schemes: Sequence[str] = SCHEMES) -> list[Run]:
-    """A job for each length of INSERT, in each state of the device; one of them if it has to be quick."""
-    return [
-        Run({"state": state, "transactions": length, "scheme": scheme}, spec(name, state, scheme, setting))
-        for state in STATES
-        if not (setting.quick and state == "GC")
-        for length, name in jobs.items()
-        if not (setting.quick and length != DRAWN)
-        for scheme in schemes
-    ]
+def workload(setup: Setup, changed: Mapping[str, object] | None = None) -> str:
+    """The job of the authors' Mobibench, with other values of some keys."""
+    text = (FOLDERS / "hp-ufs" / "jobs" / "f8-sqlite.toml").read_text(encoding="utf-8")
+    values: dict[str, object] = dict(JOB[own] for own in (setup.journal, setup.mount) if own in JOB)
+    values |= {"transaction_cpu_ns": round(setup.host_us * 1000), **(changed or {})}
+    if setup.age:
+        # The claims with GC are about INSERT, which comes first.
+        values = {"operations": '["insert"]', **values}
+    for key, value in values.items():
+        text, count = re.subn(rf"(?m)^{key} = .*$", f"{key} = {value}", text)
+        assert count == 1, key
+    return text
+
+
+def spec(setup: Setup, scheme: str, setting: Setting, settings: Mapping[str, Value] | None = None) -> Spec:
+    """Mobibench on a new device, or on one that was aged for GC."""
+    ages = {"": None, RANDOM: job("hp-ufs/age-full")}
+    return Spec(
+        workload=workload(setup, {"programs": 2} if setting.quick else None),
+        scheme=scheme,
+        precondition="none",
+        host_memory_mib="unlimited" if setup.limit == UNLIMITED else CACHE,
+        settings={**hpb.settings(scheme), **(settings or {})},
+        seed=setting.seed,
+        age=ages[setup.age] if setup.age in ages else str(dummy_files.trace(setting.seed)),
+    )
+
+
+def run(setup: Setup, scheme: str, setting: Setting, what_if: str = "") -> Run:
+    """A run with its labels; `what_if` names work that takes no time."""
+    settings: dict[str, Value] = {"what_if.free": what_if} if what_if else {}
+    return Run(
+        {**setup.labels, "scheme": scheme, "what_if": what_if or "nothing"}, spec(setup, scheme, setting, settings)
+    )
+
+
+def built(setup: Setup) -> bool:
+    """Can it be run?"""
+    return not setup.age or setup.start != MISSING[START]
+
+
+def nearest(setup: Setup) -> Setup:
+    """The set-up that can be run in the place of one that cannot; what it gives stands beside the claim."""
+    return setup if built(setup) else replace(setup, start=COLD)
+
+
+def places(claim: str) -> list[Place]:
+    """The points of a claim's map, with the joint ends that were found."""
+    own = claim_of(claim)
+    ends = [own.place(at) for at in ENDS.get(claim, ())]
+    return list(dict.fromkeys([*maps.needed(own), *ends]))
+
+
+# The joint ends of the maps that are stars: what pushes the cut furthest down and up, as the star has shown.
+ENDS: dict[str, tuple[dict[str, Option], ...]] = {}
+
+
+def setups(claims: Iterable[str]) -> list[Setup]:
+    """What has to be run for some claims; runs of one journal in a row, as they share a recording of SQLite."""
+    own = {nearest(setup_of(claim_of(claim).at(place))): None for claim in claims for place in places(claim)}
+    return sorted(own, key=lambda setup: (setup.age, setup.journal))
 
 
 def _judged(setting: Setting) -> list[Run]:
-    return runs(LENGTHS, setting, ("hpb", "hp-ufs"))
+    found = [run(setup, scheme, setting) for setup in setups((TAIL, SELECT)) for scheme in JUDGED]
+    found += [run(DEFAULT, "ufs", setting)]
+    found += [run(DEFAULT, scheme, setting, "mapping") for scheme in JUDGED]
+    return found
 
 
-def latency(frame: pd.DataFrame, state: str, statistic: str) -> pd.DataFrame:
-    """Latency in ns of the length that is drawn: a row for each operation, a column for each scheme."""
-    rows = frame[(frame["state"] == state) & (frame["transactions"] == DRAWN)].set_index("scheme").loc[list(SCHEMES)]
-    names = {f"op_{operation}_{statistic}_ns": operation.upper() for operation in OPERATIONS}
-    return rows[list(names)].rename(columns=names).T
+def _judged_gc(setting: Setting) -> list[Run]:
+    return [run(setup, scheme, setting) for setup in setups((MEAN_GC, TAIL_GC)) for scheme in JUDGED]
 
 
-def cuts(frame: pd.DataFrame, state: str, statistic: str, operation: str) -> dict[int, float]:
-    """By how much HP-UFS cuts a latency of HPB, in per cent, by transactions."""
-    rows = frame[frame["state"] == state]
-    table = rows.pivot(index="transactions", columns="scheme", values=f"op_{operation}_{statistic}_ns")
-    return {int(str(length)): float(value) for length, value in ((1 - table["hp-ufs"] / table["hpb"]) * 100).items()}
+def _runs(setting: Setting) -> list[Run]:
+    drawn = [run(DEFAULT, scheme, setting) for scheme in OF_PAPER]
+    return drawn if setting.quick else [*drawn, *_judged(setting)]
 
 
-def _draw_latencies(frame: pd.DataFrame) -> Drawing:
-    present = states(frame)
-    figure, panels = draw.canvas(columns=2, rows=len(present), width=5.6, height=3.4)
-    paper = {("no GC", "p999"): 39, ("GC", "mean"): 37, ("GC", "p999"): 88}
-    sides = [(state, statistic) for state in present for statistic in STATISTICS]
-    for axes, (state, statistic) in zip(panels, sides, strict=True):
-        table = latency(frame, state, statistic)
-        over_ufs = table.div(table["ufs"].where(table["ufs"] > 0), axis=0)
-        draw.grouped_bars(axes, over_ufs.fillna(1.0))
-        claimed = paper.get((state, statistic))
-        if claimed:
-            ours = cell(over_ufs, "INSERT", "hpb") * (1 - claimed / 100)
-            draw.paper_points(axes, [0.1], [ours], f"paper: HPB - {claimed}%")
-        axes.set_title(f"{'with' if state == 'GC' else 'without'} GC, {STATISTICS[statistic]}", fontsize=10)
-        axes.set_ylabel("latency over UFS")
-        axes.set_ylim(0, axes.get_ylim()[1] * 1.25)
-        draw.legend(axes)
-    return figure
+def _runs_gc(setting: Setting) -> list[Run]:
+    drawn = [run(Setup(age=age, limit=LRU), scheme, setting) for age in AGES for scheme in OF_PAPER]
+    return drawn[: len(OF_PAPER)] if setting.quick else [*drawn, *_judged_gc(setting)]
 
 
-def _measure(frame: pd.DataFrame) -> list[Measured]:
-    """What Fig. 8 says, with one table and lengths of our own: no point of the maps, whose transactions are others."""
-    tails = cuts(frame, "no GC", "p999", "insert")
-    measured = beside("hp-ufs.f8.insert-tail-nogc", tails, dict.fromkeys(tails, TAIL_MISS))
-    measured += beside("hp-ufs.f8.select-neutral", {DRAWN: cuts(frame, "no GC", "mean", "select")[DRAWN]}, {})
-    if "GC" in states(frame):
-        for claim, statistic, why in (
-            ("hp-ufs.f8.insert-avg-gc", "mean", _why_average(frame)),
-            ("hp-ufs.f8.insert-tail-gc", "p999", _why_tail(frame)),
-        ):
-            by_length = cuts(frame, "GC", statistic, "insert")
-            measured += beside(claim, by_length, dict.fromkeys(by_length, why))
-    return measured
+@dataclass(frozen=True)
+class Rows:
+    """The runs of a set-up by their schemes."""
+
+    by_scheme: pd.DataFrame
+
+    def latency(self, scheme: str, operation: str, statistic: str, at: Mapping[str, Option]) -> float:
+        """Latency in ns, by the clock of a point: the median of the programs, or of all of them together."""
+        clock = "harness_" if at.get(CLOCK) == HARNESS else ""
+        each = "" if at.get(PERCENTILE) == TOGETHER else "program_"
+        return cell(self.by_scheme, scheme, f"op_{operation}_{clock}{each}{statistic}_ns")
+
+    def cut(self, operation: str, statistic: str, at: Mapping[str, Option], than: str = "hpb") -> float:
+        """By how much HP-UFS's latency is below another scheme's, in per cent."""
+        ours, theirs = (self.latency(scheme, operation, statistic, at) for scheme in ("hp-ufs", than))
+        return (1 - ours / theirs) * 100
+
+    def cuts(self, statistic: str, at: Mapping[str, Option], than: str = "hpb") -> dict[str, float]:
+        """The same of every operation."""
+        return {operation: self.cut(operation, statistic, at, than) for operation in OPERATIONS}
+
+    def told(self) -> str:
+        """Transactions per second, and the share of samples that cross a full second."""
+        parts = []
+        for scheme in JUDGED:
+            count, across, ns = (
+                cell(self.by_scheme, scheme, f"op_insert_{name}") for name in ("count", "across_seconds", "duration_ns")
+            )
+            parts.append(
+                f"{scheme}: {count / ns * 1e9:,.0f} INSERT a second, {across / count * 100:.3f}% across a second"
+            )
+        return "; ".join(parts)
 
 
-def beside(claim: str, by_length: Mapping[int, float], why: Mapping[int, str]) -> list[Measured]:
-    """Values by transactions, which are shown and not judged."""
+def rows_of(frame: pd.DataFrame, setup: Setup, what_if: str = "nothing") -> Rows | None:
+    """The runs of a set-up; none unless both judged schemes were run there."""
+    chosen = frame["what_if"] == what_if
+    for name, value in setup.labels.items():
+        chosen &= frame[name] == value
+    rows = frame[chosen].drop_duplicates("scheme").set_index("scheme")
+    return Rows(rows) if set(JUDGED) <= set(rows.index) else None
+
+
+def _named(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{name.upper()} {value:.1f}" for name, value in values.items())
+
+
+def tail_parts(rows: Rows, at: Mapping[str, Option], than: str = "hpb") -> list[Measured]:
+    """The cut of INSERT's tail without GC, and whether it is the largest."""
+    cuts = rows.cuts("p999", at, than)
+    largest = all(cuts["insert"] > cut for operation, cut in cuts.items() if operation != "insert")
     return [
-        Measured(claim, value, f"{length:,} transactions in one table", role="beside", reason=why.get(length, ""))
-        for length, value in by_length.items()
+        Measured(TAIL, cuts["insert"], told=rows.told()),
+        Measured(TAIL, largest, "INSERT has the largest cut of the four operations", _named(cuts)),
     ]
 
 
-def _under_gc(frame: pd.DataFrame, scheme: str, column: str) -> list[float]:
-    """A column of a scheme's runs under GC, by transactions."""
-    rows = frame[(frame["state"] == "GC") & (frame["scheme"] == scheme)].set_index("transactions")
-    return [cell(rows, length, column) for length in LENGTHS]
+def select_parts(rows: Rows, at: Mapping[str, Option], than: str = "hpb") -> list[Measured]:
+    """The cut of SELECT's mean, and whether those of the operations that write are larger."""
+    cuts = rows.cuts("mean", at, than)
+    larger = all(cut > cuts["select"] for operation, cut in cuts.items() if operation != "select")
+    part = "each of INSERT, UPDATE and DELETE has a larger cut of the mean than SELECT"
+    return [Measured(SELECT, cuts["select"]), Measured(SELECT, larger, part, _named(cuts))]
 
 
-def _why_average(frame: pd.DataFrame) -> str:
-    """Why the cut of the average under GC becomes smaller with more transactions."""
-    copies = _under_gc(frame, "hpb", "device_gc_units_programmed")
-    victims = _under_gc(frame, "hpb", "device_gc_victims")
-    hpb, ours = (_under_gc(frame, scheme, "device_exclusive_ns") for scheme in ("hpb", "hp-ufs"))
-    return (
-        f"with HPB 1000 transactions make GC copy {copies[0]:,.0f} pages from {victims[0]:.0f} victims, 10,000 only "
-        f"{copies[-1]:,.0f} from {victims[-1]:.0f}: the later victims are the database's own superblocks, whose pages "
-        "it has overwritten. So GC's cost grows more slowly than all else: it holds the front end for "
-        f"{hpb[0] / 1e9:.2f} s and {hpb[-1] / 1e9:.2f} s with HPB, for {ours[0] / 1e9:.2f} s and {ours[-1] / 1e9:.2f} "
-        "s with HP-UFS"
-    )
+def gc_part(claim: str, statistic: str, rows: Rows, at: Mapping[str, Option]) -> list[Measured]:
+    """The cut of INSERT with GC, and how much GC there was."""
+    victims = {scheme: cell(rows.by_scheme, scheme, "device_gc_victims") for scheme in JUDGED}
+    told = "victims of GC: " + ", ".join(f"{scheme} {count:,.0f}" for scheme, count in victims.items())
+    return [Measured(claim, rows.cut("insert", statistic, at), told=f"{told}; {rows.told()}")]
 
 
-def _why_tail(frame: pd.DataFrame) -> str:
-    """The same of the tail."""
-    tails = {
-        scheme: ", ".join(f"{ns / 1e6:.1f}" for ns in _under_gc(frame, scheme, "op_insert_p999_ns"))
-        for scheme in ("hpb", "hp-ufs")
+def over_map(claim: str, frame: pd.DataFrame) -> list[Measured]:
+    """What a claim gives at the points of its map; beside it where only something near could be run."""
+    own = claim_of(claim)
+    found = []
+    for place in places(claim):
+        at = own.at(place)
+        wanted = setup_of(at)
+        rows = rows_of(frame, nearest(wanted))
+        if rows is None:
+            continue
+        other = {axis.name: at[axis.name] for axis in own.axes if at[axis.name] != axis.options[0]}
+        if claim in (TAIL, SELECT):
+            parts = tail_parts(rows, at) if claim == TAIL else select_parts(rows, at)
+        else:
+            parts = gc_part(claim, "mean" if claim == MEAN_GC else "p999", rows, at)
+        if built(wanted):
+            found += [replace(part, at=other) for part in parts]
+        elif (near := own.place({**other, START: COLD})) not in places(claim):
+            found += [replace(part, part=own.place_text(near), role="beside") for part in parts]
+    return found
+
+
+def foils(frame: pd.DataFrame) -> list[Measured]:
+    """The foils of the claims without GC, where the paper's set-up is placed: by the harness's clock."""
+    at: dict[str, Option] = {CLOCK: HARNESS}
+    found: list[Measured] = []
+    if (free := rows_of(frame, DEFAULT, "mapping")) is not None:
+        found += tail_parts(free, at)
+    usual = rows_of(frame, DEFAULT)
+    if usual is not None and "ufs" in usual.by_scheme.index:
+        found += select_parts(usual, at, "ufs")
+    return [replace(part, role="foil") for part in found]
+
+
+def _measure(frame: pd.DataFrame) -> list[Measured]:
+    return [*over_map(TAIL, frame), *over_map(SELECT, frame), *foils(frame)]
+
+
+def _measure_gc(frame: pd.DataFrame) -> list[Measured]:
+    return [*over_map(MEAN_GC, frame), *over_map(TAIL_GC, frame)]
+
+
+def latencies(frame: pd.DataFrame, setup: Setup, statistic: str, operations: Sequence[str]) -> pd.DataFrame:
+    """Median latency of the programs in ns: a row for each operation, a column for each scheme of the paper."""
+    rows = rows_of(frame, setup)
+    assert rows is not None
+    table = {
+        scheme: {operation.upper(): rows.latency(scheme, operation, statistic, {}) for operation in operations}
+        for scheme in OF_PAPER
     }
-    return (
-        f"the 99.9th percentile of 1000, 3000, 10,000 transactions is {tails['hpb']} ms with HPB, {tails['hp-ufs']} ms "
-        "with HP-UFS: one, three and ten transactions lie above it. The steps of GC that last longest come first, when "
-        "its victims are full, so that with more transactions fewer of those above it have met one"
-    )
+    return pd.DataFrame(table)
 
 
-F8 = figure("hp-ufs/f8", runs=partial(runs, LENGTHS), judged=_judged, draw=_draw_latencies, measure=_measure)
-
-F8_BARRIERS = figure("hp-ufs/f8-barriers", runs=partial(runs, {DRAWN: "hp-ufs/f8-barriers.toml"}), draw=_draw_latencies)
-
-
-def _length_runs(setting: Setting) -> list[Run]:
-    return [run for run in runs(LENGTHS, replace(setting, quick=False)) if run.labels["state"] == "GC"]
-
-
-def _length_draw(frame: pd.DataFrame) -> Drawing:
-    figure, panels = draw.canvas(columns=2, width=5.6, height=3.4)
+def _draw(frame: pd.DataFrame) -> Drawing:
+    drawing, panels = draw.canvas(columns=2, width=5.6, height=3.4)
     for axes, (statistic, title) in zip(panels, STATISTICS.items(), strict=True):
-        table = frame.pivot(index="transactions", columns="scheme", values=f"op_insert_{statistic}_ns")[list(SCHEMES)]
-        draw.grouped_bars(axes, table.div(table["ufs"], axis=0))
-        axes.set_title(f"INSERT with GC, {title}", fontsize=10)
-        axes.set_xlabel("transactions")
-        axes.set_ylabel("latency over UFS")
-        axes.set_ylim(0, axes.get_ylim()[1] * 1.25)
-        draw.legend(axes)
-    return figure
+        table = latencies(frame, DEFAULT, statistic, OPERATIONS)
+        over_ufs = table.div(table["ufs"], axis=0)
+        draw.grouped_bars(axes, over_ufs)
+        if statistic == "p999":
+            draw.paper_points(axes, [0.1], [cell(over_ufs, "INSERT", "hpb") * (1 - 0.39)], "paper: HPB - 39%")
+        _finish(axes, f"without GC, {title}")
+    return drawing
 
 
-F8_LENGTH = figure("hp-ufs/f8-length", runs=_length_runs, draw=_length_draw)
+def _draw_gc(frame: pd.DataFrame) -> Drawing:
+    ages = [age for age in AGES if (frame["age"] == age).any()]
+    drawing, panels = draw.canvas(columns=2, width=5.6, height=3.4)
+    paper = {"mean": 37, "p999": 88}
+    for axes, (statistic, title) in zip(panels, STATISTICS.items(), strict=True):
+        tables = {
+            age: latencies(frame, Setup(age=age, limit=LRU), statistic, ("insert",)).loc["INSERT"] for age in ages
+        }
+        table = pd.DataFrame(tables).T
+        over_ufs = table.div(table["ufs"], axis=0)
+        draw.grouped_bars(axes, over_ufs)
+        marks = [float(own) * (1 - paper[statistic] / 100) for own in over_ufs["hpb"]]
+        places_ = [place + 0.1 for place in range(len(marks))]
+        draw.paper_points(axes, places_, marks, f"paper: HPB - {paper[statistic]}%")
+        _finish(axes, f"INSERT on an aged device, {title}")
+    return drawing
 
-FIGURES = (F8, F8_BARRIERS, F8_LENGTH)
+
+def _finish(axes: Axes, title: str) -> None:
+    axes.set_title(title, fontsize=10)
+    axes.set_ylabel("latency over UFS")
+    axes.set_ylim(0, axes.get_ylim()[1] * 1.25)
+    draw.legend(axes)
+
+
+F8 = figure("hp-ufs/f8", runs=_runs, judged=_judged, draw=_draw, measure=_measure)
+
+F8_GC = figure("hp-ufs/f8-gc", runs=_runs_gc, judged=_judged_gc, draw=_draw_gc, measure=_measure_gc)
+
+FIGURES = (F8, F8_GC)

@@ -3,7 +3,7 @@
 pub mod columns;
 pub mod phone;
 
-use units::Nanos;
+use units::{Nanos, SimTime};
 
 use self::phone::{LoggedRead, PhoneReport};
 
@@ -25,7 +25,11 @@ pub struct Operations {
     pub name: String,
     /// Simulated time from call to return, one after another.
     pub latencies_ns: Vec<u64>,
-    /// Simulated time from the first call to the last return.
+    /// When each was called.
+    pub called: Vec<SimTime>,
+    /// How many programs have called them, one after another, each as often.
+    pub programs: usize,
+    /// Simulated time from the first call to the last return, of all programs.
     pub duration: Nanos,
     /// Requests to the block layer, by kind.
     pub requests: Vec<(&'static str, u64)>,
