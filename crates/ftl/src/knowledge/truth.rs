@@ -90,6 +90,14 @@ impl<'a> Truth<'a> {
         self.entry(lpa)
     }
 
+    /// The place of an address drawn at random, for a question to the laboratory (`what_if.copies_percent`).
+    ///
+    /// It stands for the spare areas of a victim, which would have named the address; the engine reads that of the page
+    /// before it uses the result.
+    pub(crate) fn random_page(&self, lpa: Lpa) -> Option<Ppa> {
+        self.entry(lpa)
+    }
+
     /// An entry in the entry cache of `segment-log`, which keeps no values.
     ///
     /// The entry was copied from a map unit that had been read. A map flush changes both.
