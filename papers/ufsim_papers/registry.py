@@ -11,6 +11,7 @@ from ufsim_papers.hpbvalve import addresses, kills, result, study
 from ufsim_papers.hpbvalve import beyond as beyond_hpbvalve
 from ufsim_papers.map_plus import beyond as beyond_map_plus
 from ufsim_papers.map_plus import examples, loads, schedulers, settings
+from ufsim_papers.msftl import copies as msftl_copies
 from ufsim_papers.msftl import phone as phone_traces
 from ufsim_papers.msftl import writes as msftl_writes
 from ufsim_papers.phone import gains, validation
@@ -33,6 +34,7 @@ FIGURES: tuple[Figure, ...] = (
     *beyond_map_plus.FIGURES,
     *msftl_writes.FIGURES,
     *phone_traces.FIGURES,
+    *msftl_copies.FIGURES,
     *addresses.FIGURES,
     *study.FIGURES,
     *result.FIGURES,

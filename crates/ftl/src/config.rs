@@ -229,8 +229,8 @@ params::params! {
 }
 
 impl GcParams {
-    /// What they stand for.
-    pub fn config(&self) -> GcConfig {
+    /// What they stand for, with so many copies at random places.
+    pub fn config(&self, copies_percent: u32) -> GcConfig {
         let idle = self.idle_after_ms.count().map(|ms| IdleGc {
             after: Nanos::from_millis(ms.into()),
             until: self.idle_superblocks,
@@ -246,6 +246,7 @@ impl GcParams {
             victims: Victims { policy: self.victim, choices: self.victim_choices },
             runs: self.runs,
             idle,
+            copies_percent,
         }
     }
 }
@@ -273,6 +274,8 @@ pub struct GcConfig {
     pub runs: GcRuns,
     /// GC in idle time.
     pub idle: Option<IdleGc>,
+    /// For experiments: copies of pages at random places, in per cent of the data from the host.
+    pub copies_percent: u32,
 }
 
 /// GC in idle time: without pacing, and for no write in particular.

@@ -48,6 +48,7 @@ TRACES: tuple[tuple[tuple[str, str], tuple[str, ...]], ...] = (
 )
 HEADER = "time_ns,op,device,sector,bytes,flags,latency_ns,process"
 PAUSE_NS = 1_000_000
+SECTORS_PER_MIB = 2048
 FILLS = ("quarter", "half", "full")
 # All blocks but those at which GC begins are written at random, with repetition: GC from the first request on.
 REPEATED = "full, with repetition"
@@ -58,14 +59,18 @@ WITH_GC = "full, with GC's time"
 PAGE_SIZES = (16, 8, 4)
 
 
-def phone_trace(setting: Setting, without: str = "") -> Path:
-    """All traces, or all but one, one after another in one file, which is kept with the aged states."""
+def phone_trace(setting: Setting, without: str = "", moved_mib: int | None = None) -> Path:
+    """All traces, or all but one, one after another in one file, which is kept with the aged states.
+
+    With `moved_mib` all addresses are higher by as much, and the number of a trace stands for its processes.
+    """
     sources = [(setting.trace(*parts), clean) for parts, clean in TRACES if parts[-1] != without]
-    key = hashlib.sha256(repr([(str(path), clean, size_of(path)) for path, clean in sources]).encode()).hexdigest()
+    named = [(str(path), clean, size_of(path)) for path, clean in sources]
+    key = hashlib.sha256(repr(named if moved_mib is None else (named, moved_mib)).encode()).hexdigest()
     path = StateCache().directory / f"msftl-phone-{key[:16]}.csv"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        join(sources, path)
+        join(sources, path, moved_mib)
     return path
 
 
@@ -74,7 +79,7 @@ def size_of(path: Path) -> int:
     return sum(file.stat().st_size for file in (path.iterdir() if path.is_dir() else (path,)))
 
 
-def join(sources: Iterable[tuple[Path, tuple[str, ...]]], out: Path) -> None:
+def join(sources: Iterable[tuple[Path, tuple[str, ...]]], out: Path, moved_mib: int | None = None) -> None:
     """Writes traces one after another to a file, as those of one device. The file appears when it is complete."""
     start = 0
     with (
@@ -84,12 +89,15 @@ def join(sources: Iterable[tuple[Path, tuple[str, ...]]], out: Path) -> None:
     ):
         part = Path(folder) / "part.csv"
         file.write(f"{HEADER}\n".encode())
-        for path, clean in sources:
+        for number, (path, clean) in enumerate(sources):
             trace_convert(path, part, "csv", clean=clean)
             last = 0
             for line in filter(lambda line: not line.startswith("#"), part.read_text().splitlines()[1:]):
                 time, operation, _, rest = line.split(",", 3)
                 last = int(time)
+                if moved_mib is not None:
+                    sector, middle = rest.split(",", 1)
+                    rest = f"{int(sector) + moved_mib * SECTORS_PER_MIB},{middle.rsplit(',', 1)[0]},{number}"
                 file.write(f"{start + last},{operation},phone,{rest}\n".encode())
             start += last + PAUSE_NS
 

@@ -407,11 +407,17 @@ impl Core {
         self.meta.room_in_row() as usize
     }
 
-    /// Makes sure that a metadata superblock is open. A new one begins with a snapshot of the directory.
+    /// Makes sure that a metadata superblock is open. A new one begins with a snapshot of the directory, unless the
+    /// scheme says when one is written.
     pub(crate) fn open_meta(&mut self) {
-        if !self.meta.open_next() {
-            return;
+        if self.meta.open_next() && self.meta.begins_with_snapshot() {
+            self.program_snapshot();
         }
+    }
+
+    /// Programs a snapshot of the directory in the open metadata superblock.
+    pub(crate) fn program_snapshot(&mut self) {
+        self.meta.begin_snapshot();
         let units = self.meta.snapshot_units();
         self.map_programs.directory += u64::from(units);
         let mut i = 0;

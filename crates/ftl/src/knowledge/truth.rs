@@ -90,9 +90,9 @@ impl<'a> Truth<'a> {
         self.entry(lpa)
     }
 
-    /// The entry on flash of an address, for a valid page bitmap that is assumed to be at hand.
-    ///
-    /// It is a question to the laboratory, as what takes no time is (`nand`'s `free`): no device answers it.
+    /// The place of an address on flash, for a question to the laboratory, which no device answers: a valid page bitmap
+    /// that is assumed to be at hand, or a page drawn at random (`what_if.copies_percent`). The engine reads the page's
+    /// spare area before it uses a copy.
     #[inline]
     pub(crate) fn entry_at_hand(&self, lpa: Lpa) -> Option<Ppa> {
         self.entry(lpa)

@@ -10,7 +10,7 @@ use ftl::seat::{Owner, Piece, Programmed};
 
 type Map = MiniPage;
 
-const OWN: MiniPageParams = MiniPageParams { flush_mib: 1, gc_mib: 2 };
+const OWN: MiniPageParams = MiniPageParams { flush_mib: 1, gc_mib: 2, directory_mib: CountOr::Word("block") };
 
 /// Rows of 8 units, and log room for 128 entries.
 fn config() -> EngineConfig {

@@ -78,9 +78,9 @@ impl Core {
         std::mem::take(&mut self.programmed)
     }
 
-    /// The snapshot in a metadata superblock, for recovery, as far as its units have been read. The first has `stamp`.
-    pub(crate) fn snapshot_read(&self, sb: Superblock, stamp: u32, read: &PiecesRead) -> Option<Snapshot> {
-        self.meta.pages().snapshot(sb, self.layout.first_ppa(sb), stamp, read)
+    /// The snapshot from `first` on, for recovery, as far as its units have been read. The first has `stamp`.
+    pub(crate) fn snapshot_read(&self, first: Ppa, stamp: u32, read: &PiecesRead) -> Option<Snapshot> {
+        self.meta.pages().snapshot(self.layout.superblock_of(first), first, stamp, read)
     }
 
     /// Sets the directory to the places that recovery has found, with the sequence numbers that are stored with the map
