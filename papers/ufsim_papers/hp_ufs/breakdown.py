@@ -68,8 +68,8 @@ def _why_written(hpb: dict[str, pd.Series], ours: dict[str, pd.Series]) -> str:
 ACCOUNT, COUNTERS, DIES = "hp-ufs.account", "the prototype's counters", "time of dies"
 SEARCH, SEGMENTS = "hp-ufs.f10.valid-page-search", "hp-ufs.f10.segment-write"
 SHARE = "share of total NAND time: HPB's larger than HP-UFS's on each (4-13% against 1-6%)"
-# What the prototype's counter adds for each segment that the host writes: a 64th of a program of 150 us, for eight units
-# on each of eight dies are programmed side by side.
+# What the prototype's counter adds for each segment that the host writes: a 64th of a program of 150 us, for eight
+# units on each of eight dies are programmed side by side.
 OF_A_SEGMENT_NS, DIES_SIDE_BY_SIDE = 150_000 / 64, 8
 
 
