@@ -170,7 +170,8 @@ def test_the_prototype_charges_hpb_for_the_firmware_and_hp_ufs_for_a_64th_of_a_p
     dies = account(run, DIES, host_writes=False)
     assert (dies.share, dies.search_share) == (30, 10)
     theirs = account(run, BY_COUNTERS, host_writes=False)
-    assert (theirs.share, theirs.search_share) == (5, 35)
+    # 600 ns of eight dies are 75 ns on a clock.
+    assert (theirs.share, theirs.search_share) == pytest.approx((100 * 50 / 475, 100 * 350 / 475))
     ours = account(run, BY_COUNTERS, host_writes=True)
     assert ours.written == pytest.approx(2 * 2343.75)
 

@@ -54,8 +54,8 @@ impl Spec {
             )));
         }
         if self.stay_on && self.age.is_none() {
-            let told = "--stay-on (stay_on) has no effect without --age (age): only a machine that has just aged is on; \
-                        a state from a file was switched off";
+            let told = "--stay-on (stay_on) has no effect without --age (age): only a machine that has just aged is \
+                        on; a state from a file was switched off";
             return Err(LabError::Option(told.into()));
         }
         let parts = SystemSpec {

@@ -68,8 +68,9 @@ def _why_written(hpb: dict[str, pd.Series], ours: dict[str, pd.Series]) -> str:
 ACCOUNT, COUNTERS, DIES = "hp-ufs.account", "the prototype's counters", "time of dies"
 SEARCH, SEGMENTS = "hp-ufs.f10.valid-page-search", "hp-ufs.f10.segment-write"
 SHARE = "share of total NAND time: HPB's larger than HP-UFS's on each (4-13% against 1-6%)"
-# What the prototype's counter adds for each segment that the host writes: a 64th of a program of 150 us.
-OF_A_SEGMENT_NS = 150_000 / 64
+# What the prototype's counter adds for each segment that the host writes: a 64th of a program of 150 us, for eight
+# units on each of eight dies are programmed side by side.
+OF_A_SEGMENT_NS, DIES_SIDE_BY_SIDE = 150_000 / 64, 8
 
 
 @dataclass(frozen=True)
@@ -92,10 +93,10 @@ class Account:
 
 
 def account(run: pd.Series, how: str, *, host_writes: bool) -> Account:
-    """By the time of dies; or by the prototype's two counters, and by the time of dies for all else.
+    """By the time of dies; or by the prototype's two counters, and for all else by the time of dies side by side.
 
     These charge HPB the time that a flush or a search keeps the firmware, and HP-UFS a 64th of a program for each
-    segment.
+    segment. Both are times on a clock, and so is an eighth of what the eight dies take.
     """
     total = float(sum(run[column] for column in run.index if column.startswith("nand_")))
     written, searched = float(run["nand_map_write_ns"]), float(run["nand_valid_page_search_ns"])
@@ -103,7 +104,7 @@ def account(run: pd.Series, how: str, *, host_writes: bool) -> Account:
         return Account(written, searched, total)
     flushed = run["device_segment_writes"] * OF_A_SEGMENT_NS if host_writes else run["device_map_flush_ns"]
     own = float(flushed), float(run["device_search_ns"])
-    return Account(*own, total - written - searched + sum(own))
+    return Account(*own, (total - written - searched) / DIES_SIDE_BY_SIDE + sum(own))
 
 
 def _f10_measure(frame: pd.DataFrame) -> list[Measured]:

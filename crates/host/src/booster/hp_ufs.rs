@@ -25,7 +25,7 @@
 //! - `commands`: which internal command goes next. `pending`: internal work under way or to be done.
 //! - `segment_cache`: the cached segments. `wants`: segments to load, and the parts that wait for them.
 //! - `reorder`: changes that came too early. `validity`: valid page bitmap and counts. `freed`: empty blocks.
-//! - `expiry`: gives up segments that no request has used for long. `at_once`: a wrong model, which delays no writeback.
+//! - `expiry`: gives up segments that no request has used for long. `at_once`: a wrong model that delays no writeback.
 //! - `survey`: finds the valid pages after a power cut. `apps` and `app_state`: HPBvalve's rules on this cache. `bits`:
 //!   sets of small numbers.
 

@@ -73,9 +73,7 @@ params::params! {
         /// cache has.
         flush_buffers: count(1 to 65535) = 64,
             "assumed: two rows of 32 units, or eight of 8, one for each die of the HP-UFS paper's device";
-        /// Segments that a valid page search reads: those of all pages that the victim's segment bitmap names, or, as if
-        /// a valid page bitmap were at hand, those of the pages that are copied. The latter is no device, but a wrong
-        /// model to compare with.
+        /// Segments that a valid page search reads.
         search_reads: choice(SearchReads) = Named,
             "HP-UFS Sec. II-C: all L2P segments of the victim's segment bitmap are read";
         /// HPB: L2P entries per group (HPB 2.0: subregion); 512 or a multiple of 1024.

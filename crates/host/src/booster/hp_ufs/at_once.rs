@@ -3,9 +3,6 @@
 
 use units::SegmentId;
 
-use super::segment_cache::Lookup;
-use super::state::HpUfs;
-
 /// The segments that have changed since they were written.
 #[derive(Clone, Hash)]
 pub(super) struct AtOnce {
@@ -20,25 +17,30 @@ impl AtOnce {
     pub fn new(after: u32) -> AtOnce {
         AtOnce { after, entries: 0, changed: Vec::new() }
     }
+
+    /// An entry has been applied to a segment. Gives the segments that have to be written, if that is due.
+    pub fn applied(&mut self, segment: SegmentId) -> Vec<SegmentId> {
+        if self.changed.last() != Some(&segment) {
+            self.changed.push(segment);
+        }
+        self.entries += 1;
+        if self.entries < self.after {
+            return Vec::new();
+        }
+        self.entries = 0;
+        std::mem::take(&mut self.changed)
+    }
 }
 
-impl HpUfs {
-    /// An entry has been applied to a segment: writes back what has changed, if that is due.
-    #[inline(never)]
-    pub(super) fn changed(&mut self, segment: SegmentId) {
-        let Some(at_once) = &mut self.at_once else { return };
-        if at_once.changed.last() != Some(&segment) {
-            at_once.changed.push(segment);
-        }
-        at_once.entries += 1;
-        if at_once.entries < at_once.after {
-            return;
-        }
-        at_once.entries = 0;
-        for segment in std::mem::take(&mut at_once.changed) {
-            if matches!(self.cache.lookup(segment), Lookup::Cached(slot) if self.cache.is_dirty(slot)) {
-                self.hint_write(segment);
-            }
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_due_after_so_many_entries() {
+        let mut at_once = AtOnce::new(3);
+        let due: Vec<_> = [7, 7, 9, 7, 8, 8].map(|segment| at_once.applied(SegmentId(segment))).into_iter().collect();
+        assert_eq!(due.concat(), [7, 9, 7, 8].map(SegmentId));
+        assert_eq!(due.iter().map(Vec::len).collect::<Vec<_>>(), [0, 0, 2, 0, 0, 2]);
     }
 }
