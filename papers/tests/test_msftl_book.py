@@ -8,7 +8,7 @@ import pytest
 from ufsim import trace_info
 from ufsim_papers.claims import Measured
 from ufsim_papers.figure import Setting
-from ufsim_papers.msftl.phone import F2, F5, F6, FILLS, HEADER, PAUSE_NS, WITH_GC, join
+from ufsim_papers.msftl.phone import F2, F5, F6, FILLS, HEADER, OTHERS, PAUSE_NS, WITH_GC, join
 from ufsim_papers.msftl.writes import FTLS, below_base, distinct
 
 
@@ -126,16 +126,17 @@ def test_the_pictures_have_a_panel_for_each_fill() -> None:
 def test_update_ratios_are_those_of_the_entries_written() -> None:
     frame = pd.DataFrame(
         {
-            "page_kib": [16, 8, 4] * 3,
-            "without": ["", "", "", "a", "a", "a", "", "", ""],
-            "flush_mib": [9] * 6 + [90] * 3,
-            "device_pmt_entries_changed": [5] * 6 + [10] * 3,
-            "device_pmt_entries_written": [100, 80, 50] * 3,
+            "page_kib": [16, 8, 4] * 4,
+            "without": ["", "", "", "a", "a", "a", *[OTHERS] * 3, "", "", ""],
+            "flush_mib": [9] * 9 + [90] * 3,
+            "device_pmt_entries_changed": [5] * 6 + [20] * 3 + [10] * 3,
+            "device_pmt_entries_written": [100, 80, 50] * 4,
         }
     )
     measured = F2.measure(frame)
     values = {(part.role, part.case, part.part): part.value for part in measured}
     assert values["point", "", ""] == values["point", "without a", ""] == pytest.approx(5.0)
+    assert values["beside", "", "the 2 of the 31 traces alone, 16 KiB"] == pytest.approx(20.0)
     assert values["point", "", "4 KiB"] == pytest.approx(10.0) and values["foil", "", "8 KiB"] == pytest.approx(12.5)
 
 

@@ -31,20 +31,23 @@ from ufsim_papers.msftl.writes import (
     stacks,
 )
 
+NEXUS5 = "nexus5-zhou"
 PIXEL4 = "pixel4-hpufs"
 PIXEL6 = "pixel6a-technion"
 PAGES = ("pages",)
 # Two of the paper's own 18 applications; the other traces stand in for the rest. Left out are the two that would
 # outweigh all others: an execution of Telegram (252,000 requests) and the 25 GiB download of Genshin Impact.
 TRACES: tuple[tuple[tuple[str, str], tuple[str, ...]], ...] = (
-    (("nexus5-zhou", "Installing_log181.txt.xz"), ("packed", "pages")),
-    (("nexus5-zhou", "Movie_log121.txt.xz"), ("packed", "pages")),
+    ((NEXUS5, "Installing_log181.txt.xz"), ("packed", "pages")),
+    ((NEXUS5, "Movie_log121.txt.xz"), ("packed", "pages")),
     *(((PIXEL4, app), ()) for app in ("twitter", "chrome", "facebook", "camera-picture", "genshinimpact")),
     *(
         ((PIXEL6, f"{name}.csv.xz"), PAGES)
         for name in ("telegram_precond", "pubg_precond", "pubg_exec", "genshin_impact_exec")
     ),
 )
+# In the place of a trace that is left out: all that are not the paper's own.
+OTHERS = "those of other phones"
 HEADER = "time_ns,op,device,sector,bytes,flags,latency_ns,process"
 PAUSE_NS = 1_000_000
 SECTORS_PER_MIB = 2048
@@ -61,7 +64,8 @@ def phone_trace(setting: Setting, without: str = "", moved_mib: int | None = Non
 
     With `moved_mib` all addresses are higher by as much, and the number of a trace stands for its processes.
     """
-    sources = [(setting.trace(*parts), clean) for parts, clean in TRACES if parts[-1] != without]
+    kept = [own for own in TRACES if own[0][-1] != without and (without != OTHERS or own[0][0] == NEXUS5)]
+    sources = [(setting.trace(*parts), clean) for parts, clean in kept]
     named = [(str(path), clean, size_of(path)) for path, clean in sources]
     key = hashlib.sha256(repr(named if moved_mib is None else (named, moved_mib)).encode()).hexdigest()
     path = StateCache().directory / f"msftl-phone-{key[:16]}.csv"
@@ -113,7 +117,7 @@ RARE_MIB = 90
 
 
 def _f2_runs(setting: Setting) -> list[Run]:
-    left_out = [] if setting.quick else [parts[-1] for parts, _ in TRACES]
+    left_out = [] if setting.quick else [*(parts[-1] for parts, _ in TRACES), OTHERS]
     cases = [("", {}), *((name, {}) for name in left_out), ("", {"scheme.base-dftl.flush_mib": RARE_MIB})]
     return [
         Run(
@@ -154,6 +158,10 @@ def _f2_measure(frame: pd.DataFrame) -> list[Measured]:
         at: dict[str, Option] = {"msftl.traces": "each left out once"} if without else {}
         case = f"without {without}" if without else ""
         ratio = ratios(own)
+        if without == OTHERS:
+            alone = "the 2 of the 31 traces alone"
+            measured += [Measured(claim, float(ratio[size]), f"{alone}, {size} KiB", role="beside") for size in names]
+            continue
         measured += [Measured(claim, float(ratio[size]), part, at=at, case=case) for size, part in names.items()]
     rare = ratios(frame[~usual])
     return measured + [Measured(claim, float(rare[size]), part, role="foil") for size, part in names.items()]
