@@ -13,6 +13,7 @@ from ufsim_papers.map_plus import beyond as beyond_map_plus
 from ufsim_papers.map_plus import examples, loads, schedulers, settings
 from ufsim_papers.msftl import copies as msftl_copies
 from ufsim_papers.msftl import phone as phone_traces
+from ufsim_papers.msftl import rules as msftl_rules
 from ufsim_papers.msftl import writes as msftl_writes
 from ufsim_papers.phone import gains, validation
 
@@ -34,6 +35,7 @@ FIGURES: tuple[Figure, ...] = (
     *beyond_map_plus.FIGURES,
     *msftl_writes.FIGURES,
     *phone_traces.FIGURES,
+    *msftl_rules.FIGURES,
     *msftl_copies.FIGURES,
     *addresses.FIGURES,
     *study.FIGURES,

@@ -61,7 +61,7 @@ class Values:
 
     def worst(self, row: pd.Series, without: int | None) -> float:
         """Longest response time."""
-        return max(value for number, value in enumerate(row["longest_ns"]) if number != without)
+        return max(float(value) for number, value in enumerate(row["longest_ns"]) if number != without)
 
     def written(self, row: pd.Series, without: int | None) -> float:
         """Units of user data and mappings."""
@@ -151,7 +151,10 @@ def _beside(values: Values) -> list[Measured]:
         base, mini, one = (values.row(ftl, fill, RANDOM, FREE) for ftl in (BASE, MINI, ONE))
         share = kept(base["map_units"], None) / kept(base["user_units"], None) * 100
         copied = kept(base["copied_units"], None) / kept(base["user_units"], None) * 100
-        told = f"copies {copied:.0f}% of the user data, Base-DFTL's mappings {share:.1f}% (implied {IMPLIED[fill] * 100:.0f}%)"
+        told = (
+            f"copies {copied:.0f}% of the user data, Base-DFTL's mappings {share:.1f}% "
+            f"(implied {IMPLIED[fill] * 100:.0f}%)"
+        )
         average = cut(values.mean(mini, None), values.mean(base, None))
         tail = cut(one["p999_ns"], base["p999_ns"])
         total = cut(values.written(one, None), values.written(base, None))

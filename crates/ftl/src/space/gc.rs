@@ -442,6 +442,21 @@ mod tests {
         assert!(gc.due(99));
     }
 
+    /// At 150%, 43 written units pay for the 64 of a step.
+    #[test]
+    fn copies_at_random_places_are_due_when_the_host_has_paid_for_a_step() {
+        let mut gc = Gc::new(GcConfig { copies_percent: 150, ..config(100, 80, 20, 4) }, 192);
+        gc.earn(42, 1000);
+        assert_eq!(gc.copies_due(), 0);
+        gc.earn(1, 1000);
+        assert_eq!(gc.copies_due(), 64);
+        gc.copies_planned(64);
+        gc.earn(42, 1000);
+        assert_eq!(gc.copies_due(), 0, "half a unit is left");
+        gc.earn(1, 1000);
+        assert!(gc.copies_due() > 0 && !gc.due(1000), "GC of its own has nothing to do with it");
+    }
+
     #[test]
     fn credit_alone_is_no_reason_to_collect() {
         let mut gc = Gc::new(config(100, 80, 20, 4), 192);

@@ -1,6 +1,7 @@
 //! Decisions of the schemes without a device around them, with `mini-page`: four translation pages of 1024 entries.
 
 use nand::Geometry;
+use params::CountOr;
 
 use super::rounds::{InRounds, Load, Phase};
 use super::*;
