@@ -1,5 +1,7 @@
 """How many sequences claims of chance are given: until an interval decides, or up to a bound."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -88,19 +90,29 @@ def test_a_figure_gets_samples_until_it_asks_for_no_more(tmp_path: Path) -> None
     assert drawn(1000, 5)[0] == [5, 6, 7, 8, 9], "no more than the bound"
 
 
-def test_figure_16_draws_up_to_its_bound_and_no_further() -> None:
+def test_figure_16_draws_more_sequences_where_the_paper_s_phone_may_lie() -> None:
     (figure,) = select("hpbvalve/f16")
     assert figure.further is not None
-    for count, more in ((20, range(27, 47)), (40, range(47, 67)), (60, range(0))):
-        rows = [(scheme, 7 + seed) for scheme in ("ufs", RESERVED, "hpbvalve") for seed in range(count)]
-        uses = [{"app": app, "launch": 1, "reads": 100} for app in APPS]
-        frame = pd.DataFrame(rows, columns=["scheme", "seed"]).assign(
-            kills="[]",
-            uses=pd.Series(uses).to_json(orient="records"),
-            memory_mib=256,
-            launch_ms=1.0,
-            **USUAL.labels(),
+    phones = [replace(USUAL, system_mib=mib) for mib in (5738, 4764, 5000, 5250, 6712)]
+
+    def frame(count: int) -> pd.DataFrame:
+        """UFS+HPB reads 13 or 1% more than UFS, so that the interval of few sequences is across the border."""
+        rows = [
+            {**phone.labels(), "scheme": scheme, "seed": 7 + seed, "uses": uses(113 if seed % 2 else 101, scheme)}
+            for phone in phones
+            for scheme in ("ufs", RESERVED, "hpbvalve")
+            for seed in range(count)
+        ]
+        return pd.DataFrame(rows).assign(kills="[]", memory_mib=256, launch_ms=1.0)
+
+    def uses(reads: int, scheme: str) -> str:
+        more = reads if scheme == RESERVED else 100
+        return json.dumps([{"app": app, "launch": 1, "reads": more} for app in APPS])
+
+    for count, more in ((6, range(13, 19)), (12, range(19, 31)), (60, range(0))):
+        points = figure.further(Setting(seed=7), frame(count))
+        assert {point.labels["seed"] for point in points} == set(more)
+        assert {point.labels["setup_system_mib"] for point in points} == (
+            {4764, 5000, 5250, 5738, 6712} if more else set()
         )
-        points = figure.further(Setting(seed=7), frame)
-        assert {point.labels["seed"] for point in points} == set(more), "without a kill no interval exists"
-        assert figure.further(Setting(seed=7, quick=True), frame) == []
+        assert figure.further(Setting(seed=7, quick=True), frame(count)) == []

@@ -9,21 +9,32 @@ from subprocess import CompletedProcess
 import pandas as pd
 import pytest
 
-from ufsim_papers.figure import Figure, Setting
+from ufsim_papers.book import once
+from ufsim_papers.claims import claim_of
+from ufsim_papers.figure import Figure, Run, Setting
 from ufsim_papers.hp_ufs.apps import (
     APPS,
+    AT_ONCE,
     ELSEWHERE,
     F9,
     F9_TIMED,
-    F10,
+    FOILS,
     GENERATED,
+    JUDGED,
+    NINE,
     OTHERS,
+    POINTS,
     RECORDED,
     STATES,
     elsewhere,
     others,
 )
+from ufsim_papers.hp_ufs.breakdown import COUNTERS as BY_COUNTERS
+from ufsim_papers.hp_ufs.breakdown import DIES, F10, account
+from ufsim_papers.hp_ufs.points import ALL as NOTHING_EVICTED
+from ufsim_papers.hp_ufs.points import DRAWN, LIMIT, LIMITED, PLACED, WARM, At, labels
 from ufsim_papers.hp_ufs.writes import SCHEMES
+from ufsim_papers.maps import needed
 
 # Table III, and the two workloads that the text adds.
 TABLE_III = {"CR", "GI", "FB", "IN", "X", "GM", "CH", "YT", "Cp", "Cv", "Cpv", "AI", "AU"}
@@ -36,6 +47,8 @@ COUNTERS = (
     "device_gc_victims",
     "device_search_segment_reads",
     "device_segment_writes",
+    "device_map_flush_ns",
+    "device_search_ns",
     "host_segment_reads",
 )
 
@@ -50,18 +63,18 @@ def folder_of_traces(root: Path, names: list[str], cpus: int = 8) -> Path:
     return root
 
 
-def frame_of(columns: list[tuple[str, str]]) -> pd.DataFrame:
+def frame_of(columns: list[tuple[str, str]], at: At = DRAWN, schemes: tuple[str, ...] = SCHEMES) -> pd.DataFrame:
     """Runs whose numbers differ from one to the next, so that a mean over other ones would differ, too."""
-    runs = itertools.product(STATES, columns, SCHEMES)
+    runs = itertools.product(STATES, columns, schemes)
     rows = []
     for number, (state, (source, app), scheme) in enumerate(runs, 1):
         nand = {f"nand_{cause}_ns": float(number * place) for place, cause in enumerate(CAUSES, 1)}
         if scheme in ("hp-ufs", "ideal"):
             nand["nand_valid_page_search_ns"] = 0.0
-        labels = {"state": state, "app": app, "source": source, "scheme": scheme}
+        named = {"state": state, "app": app, "source": source, "scheme": scheme, **labels(at)}
         counters = {name: float(number + place) for place, name in enumerate(COUNTERS)}
         rows.append(
-            labels | {"throughput_mib_per_s": 100.0 + number**0.5, "sim_seconds": 1.0 + number} | nand | counters
+            named | {"throughput_mib_per_s": 100.0 + number**0.5, "sim_seconds": 1.0 + number} | nand | counters
         )
     return pd.DataFrame(rows)
 
@@ -77,7 +90,7 @@ def test_every_workload_of_the_paper_has_a_column(tmp_path: Path) -> None:
         assert {run.labels["app"] for run in runs} == TABLE_III
         sources = {(run.labels["app"], run.labels["source"]) for run in runs}
         assert sources == {(app, source) for source, app in ALL if source != ELSEWHERE}
-        assert len(runs) == len(TABLE_III) * len(SCHEMES) * len(STATES)
+        assert len(once(runs)) == len(TABLE_III) * len(SCHEMES) * len(STATES)
     # The times of generated requests are nobody's.
     assert {run.labels["app"] for run in F9_TIMED.runs(setting)} == set(APPS.values())
 
@@ -94,16 +107,73 @@ def test_a_trace_goes_before_a_description_if_every_file_is_there(tmp_path: Path
     assert [column.name for column in elsewhere(Setting(traces=traces))] == ["Cpv"]
 
 
-def test_claims_count_the_five_recorded_workloads_and_no_other() -> None:
+def test_of_fewer_than_the_nine_workloads_nothing_is_judged() -> None:
     everything = frame_of(ALL)
-    # A trace of another app would be recorded by the authors, and still is none of the five.
-    everything.loc[everything["app"] == "YT", "source"] = RECORDED
     five = everything[everything["app"].isin(list(APPS.values()))]
     for figure in (F9, F10):
         measured = figure.measure(everything)
         assert measured == figure.measure(five)
         assert {part.claim for part in measured} == set(figure.claims)
-    assert {(part.part, part.role) for part in F9.measure(everything)} == {("five of nine workloads", "beside")}
+        assert {part.role for part in measured} == {"beside"}
+    assert {part.part for part in F9.measure(everything)} == {"five of nine workloads"}
+
+
+def test_the_nine_workloads_are_measured_at_every_point_and_with_each_left_out() -> None:
+    nine = [(RECORDED, app) for app in NINE]
+    frames = [frame_of([*nine, (GENERATED, "Cv")], at, JUDGED) for at in POINTS if at[LIMIT] == LIMITED]
+    frames += [frame_of(nine, at, JUDGED[:-1]) for at in POINTS if at[LIMIT] == NOTHING_EVICTED]
+    frames.append(frame_of(nine, PLACED, tuple(FOILS)))
+    whole = pd.concat(frames)
+    for figure in (F9, F10):
+        measured = figure.measure(whole)
+        for name in figure.claims:
+            claim = claim_of(name)
+            own = [part for part in measured if part.claim == name and part.role == "point"]
+            there = {claim.place(part.at) for part in own}
+            assert there == {place for place in needed(claim) if "apps and SQLite" not in place}, name
+            assert {part.part for part in own} >= {part.name for part in claim.needed}, name
+            assert any(part.role == "foil" for part in measured if part.claim == name), name
+    cases = {part.case for part in F9.measure(whole) if part.claim == "hp-ufs.f9.gc-geomean" and part.role == "point"}
+    assert cases == {"", *(f"without {app}" for app in NINE)}
+
+
+def test_every_point_of_the_maps_is_run_where_the_nine_are_at_hand(tmp_path: Path) -> None:
+    names = {name: own for own, (name, _) in OTHERS.items()}
+    setting = Setting(traces=folder_of_traces(tmp_path, [*APPS, *(names[app] for app in NINE if app in names)]))
+    assert F9.judged is not None
+    runs = [run for run in once(F9.judged(setting)) if isinstance(run, Run)]
+    assert {run.labels["app"] for run in runs} == set(NINE)
+    of_ideal = [run for run in runs if run.labels["scheme"] == "ideal"]
+    assert len(of_ideal) == len(STATES) * len(NINE) * 4
+    assert len(runs) == len(STATES) * len(NINE) * 2 * len(POINTS) + len(of_ideal) + len(NINE) * len(FOILS)
+    for run in runs:
+        spec, labels_of = run.spec, run.labels
+        assert spec.stay_on == (labels_of["host-start"] == WARM)
+        assert spec.host_memory_mib == ("unlimited" if labels_of["host-limit"] == NOTHING_EVICTED else 20)
+        published = spec.settings.get("what_if.metadata_programs") == "as-published"
+        assert published == (labels_of["continuation"] == "as published")
+    (at_once,) = {run.spec.scheme for run in runs if run.labels["scheme"] == AT_ONCE}
+    assert at_once == "hp-ufs"
+
+
+def test_the_prototype_charges_hpb_for_the_firmware_and_hp_ufs_for_a_64th_of_a_program() -> None:
+    run = pd.Series(
+        {
+            "nand_host_write_ns": 600.0,
+            "nand_map_write_ns": 300.0,
+            "nand_valid_page_search_ns": 100.0,
+            "device_map_flush_ns": 50.0,
+            "device_search_ns": 350.0,
+            "device_segment_writes": 2.0,
+        }
+    )
+    dies = account(run, DIES, host_writes=False)
+    assert (dies.share, dies.search_share) == (30, 10)
+    theirs = account(run, BY_COUNTERS, host_writes=False)
+    # 600 ns of eight dies are 75 ns on a clock.
+    assert (theirs.share, theirs.search_share) == pytest.approx((100 * 50 / 475, 100 * 350 / 475))
+    ours = account(run, BY_COUNTERS, host_writes=True)
+    assert ours.written == pytest.approx(2 * 2343.75)
 
 
 @pytest.mark.parametrize("figure", [F9, F10])

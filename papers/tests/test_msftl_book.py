@@ -8,7 +8,7 @@ import pytest
 from ufsim import trace_info
 from ufsim_papers.claims import Measured
 from ufsim_papers.figure import Setting
-from ufsim_papers.msftl.phone import F2, F5, F6, FILLS, HEADER, PAUSE_NS, REPEATED, WITH_GC, join
+from ufsim_papers.msftl.phone import F2, F5, F6, FILLS, HEADER, OTHERS, PAUSE_NS, WITH_GC, join
 from ufsim_papers.msftl.writes import FTLS, below_base, distinct
 
 
@@ -17,6 +17,18 @@ def trace(path: Path, *requests: tuple[int, str, int, int]) -> Path:
     lines = [f"{time},{operation},d,{sector},{size},,,app" for time, operation, sector, size in requests]
     path.write_text("\n".join((HEADER, *lines)) + "\n")
     return path
+
+
+def test_moved_traces_have_higher_addresses_and_their_numbers(tmp_path: Path) -> None:
+    first = trace(tmp_path / "a.csv", (500, "write", 80, 4096))
+    second = trace(tmp_path / "b.csv", (9_000, "read", 8, 4096))
+    out = tmp_path / "joined.csv"
+    join([(first, ()), (second, ())], out, 16)
+    rows = [line.split(",") for line in out.read_text().splitlines()[1:]]
+    assert [(row[1], int(row[3]), row[-1]) for row in rows] == [
+        ("write", 80 + 16 * 2048, "0"),
+        ("read", 8 + 16 * 2048, "1"),
+    ]
 
 
 def test_traces_are_joined_one_after_another_with_their_own_addresses(tmp_path: Path) -> None:
@@ -85,48 +97,15 @@ def by_part(measured: list[Measured], claim: str) -> dict[str, Measured]:
 
 def test_reductions_follow_from_what_was_written() -> None:
     measured = F5.measure(without_gc_time())
+    assert {part.role for part in measured} == {"beside"}
     total = by_part(measured, "f5.phone-total")
     # User data and mappings: 200 against 110, and on the full drive 240 against 114, or 170 of the mini-page FTL.
-    assert total["quarter"].value == pytest.approx(45.0) and total["half"].value == pytest.approx(45.0)
-    assert total[""].value == pytest.approx((1 - 114 / 240) * 100) and total["rising"].value is False
+    assert total["simulated, quarter"].value == pytest.approx(45.0)
+    assert total["simulated, full"].value == pytest.approx((1 - 114 / 240) * 100)
     # With GC 280 against 154.
-    assert f"{(1 - 154 / 280) * 100:.1f}%" in total[""].told
-    mini = by_part(measured, "f5.phone-vs-mini")["full"]
-    assert (mini.role, mini.value) == ("beside", pytest.approx((1 - 114 / 170) * 100))
-
-
-def test_a_fill_with_repetition_stands_beside_the_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("ufsim_papers.msftl.phone.phone_trace", lambda setting: tmp_path / "joined.csv")
-    runs = [run for run in F5.runs(Setting()) if run.labels["filled"] == REPEATED]
-    assert [run.labels["ftl"] for run in runs] == list(FTLS)
-    (age,) = {run.spec.age for run in runs}
-    # All blocks of 9 MiB but the 192 at which GC begins.
-    assert f"io_size={(15_040 - 192) * 9}m" in Path(str(age)).read_text()
-    assert "norandommap=1" in Path(str(age)).read_text()
-    first = without_gc_time()
-    again = first[first["filled"] == "full"].assign(filled=REPEATED, device_pmt_flush_units=[98, 38, 18, 8])
-    measured = F5.measure(pd.concat([first, again]))
-    assert [part for part in measured if part.role == "point"] == [
-        part for part in F5.measure(first) if part.role == "point"
-    ]
-    # 200 and 140 of the two larger against 110.
-    name = "full, filled with repetition"
-    assert by_part(measured, "f5.phone-vs-mini")[name].value == pytest.approx((1 - 110 / 140) * 100)
-    assert by_part(measured, "f5.phone-total")[name].value == pytest.approx((1 - 110 / 200) * 100)
-    assert len(F5.draw(pd.concat([first, again])).axes) == 2
-
-
-def test_response_times_are_compared_on_the_full_drive() -> None:
-    measured = F6.measure(results())
-    assert {part.role for part in measured} == {"beside"}
-    average, worst = (by_part(measured, name) for name in ("f6.avg-response", "f6.worst-response"))
-    # 2000 against 1100 with the time of GC.
-    assert average[WITH_GC].value == pytest.approx(45.0) and worst[WITH_GC].value == pytest.approx(45.0)
-    assert average["full"].value == pytest.approx(90.0) and worst["full"].value == pytest.approx(90.0)
-    assert f"mini-page FTL: quarter {50.0:.1f}" in average[WITH_GC].told
-    assert "GC copies 0.40 times" in average[WITH_GC].reason
-    assert "programs of these are 50%, its search 25%, and programs of mappings 25%" in average[WITH_GC].reason
-    assert "the longest takes 200.00 s" in worst["full"].reason
+    assert f"{(1 - 154 / 280) * 100:.1f}%" in total["simulated, full"].told
+    mini = by_part(measured, "f5.phone-vs-mini")["simulated, full"]
+    assert mini.value == pytest.approx((1 - 114 / 170) * 100)
 
 
 def test_only_the_last_column_has_the_time_of_gc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -147,16 +126,17 @@ def test_the_pictures_have_a_panel_for_each_fill() -> None:
 def test_update_ratios_are_those_of_the_entries_written() -> None:
     frame = pd.DataFrame(
         {
-            "page_kib": [16, 8, 4] * 3,
-            "without": ["", "", "", "a", "a", "a", "", "", ""],
-            "flush_mib": [9] * 6 + [90] * 3,
-            "device_pmt_entries_changed": [5] * 6 + [10] * 3,
-            "device_pmt_entries_written": [100, 80, 50] * 3,
+            "page_kib": [16, 8, 4] * 4,
+            "without": ["", "", "", "a", "a", "a", *[OTHERS] * 3, "", "", ""],
+            "flush_mib": [9] * 9 + [90] * 3,
+            "device_pmt_entries_changed": [5] * 6 + [20] * 3 + [10] * 3,
+            "device_pmt_entries_written": [100, 80, 50] * 4,
         }
     )
     measured = F2.measure(frame)
     values = {(part.role, part.case, part.part): part.value for part in measured}
     assert values["point", "", ""] == values["point", "without a", ""] == pytest.approx(5.0)
+    assert values["beside", "", "the 2 of the 31 traces alone, 16 KiB"] == pytest.approx(20.0)
     assert values["point", "", "4 KiB"] == pytest.approx(10.0) and values["foil", "", "8 KiB"] == pytest.approx(12.5)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 import ufsim
-from ufsim import RunStore, StateCache, outputs
+from ufsim import LeftOn, RunStore, StateCache, outputs
 from ufsim_papers.claims import Sample
 from ufsim_papers.figure import Drawn, Figure, Missing, Point, Run, Setting
 from ufsim_papers.judged import Outcome, outcomes
@@ -140,9 +140,10 @@ def reproduce(
             raise ufsim.ConfigError(f"{name} is {value}; allowed: 1 to {most}")
     plans = [planned(figure, setting) for figure in select(wish)]
     points = [point for plan in plans for own in plan.points.values() for point in own]
-    means = Means(jobs, cache, store, progress)
-    rows = measured(points, means)
-    plans = grown(plans, rows, setting, means)
+    with LeftOn(jobs) as left_on:
+        means = Means(jobs, cache, store, progress, left_on)
+        rows = measured(points, means)
+        plans = grown(plans, rows, setting, means)
     return Book([_drawn(plan, rows) for plan in plans], setting)
 
 
@@ -167,20 +168,23 @@ def once(points: Sequence[Run | Point]) -> list[Run | Point]:
 def grown(plans: list[Plan], rows: Rows, setting: Setting, means: Means) -> list[Plan]:
     """The plans with the points that turn out to be needed, as long as some do. Adds what they give to `rows`."""
     while wanted := {plan.figure.id: more for plan in plans if (more := _further(plan, rows, setting))}:
-        rows |= measured([point for own in wanted.values() for point in own], means)
-        plans = [_with(plan, wanted.get(plan.figure.id, []), setting.seed) for plan in plans]
+        rows |= measured([point for own in wanted.values() for one in own.values() for point in one], means)
+        plans = [_with(plan, wanted.get(plan.figure.id, {})) for plan in plans]
     return plans
 
 
-def _further(plan: Plan, rows: Rows, setting: Setting) -> list[Run | Point]:
+def _further(plan: Plan, rows: Rows, setting: Setting) -> dict[int, list[Run | Point]]:
+    """What is asked for after the first seed has been seen, for all seeds."""
     if plan.missing or plan.figure.further is None:
-        return []
+        return {}
     frame = _frame(plan.points[setting.seed], rows)
-    return [_verified(point, setting) for point in plan.figure.further(setting, frame)]
+    more = {seed: plan.figure.further(replace(setting, seed=seed), frame) for seed in plan.points}
+    return {seed: [_verified(point, setting) for point in own] for seed, own in more.items() if own}
 
 
-def _with(plan: Plan, more: Sequence[Run | Point], seed: int) -> Plan:
-    return replace(plan, points=plan.points | {seed: once([*plan.points[seed], *more])}) if more else plan
+def _with(plan: Plan, more: dict[int, list[Run | Point]]) -> Plan:
+    points = {seed: once([*own, *more[seed]]) if seed in more else own for seed, own in plan.points.items()}
+    return replace(plan, points=points)
 
 
 def _frame(points: Sequence[Run | Point], rows: Rows) -> pd.DataFrame:

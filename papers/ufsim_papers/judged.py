@@ -194,6 +194,12 @@ class Outcome:
             found += own or ["not measured"]
         return found
 
+    def where_placed(self, name: str) -> list[Part]:
+        """A part of the claim at the points that are left when all placed conditions are set to their place."""
+        left = set(maps.left(self.claim, self.places))
+        own = [part for (place, _), point in self.points.items() if place in left for part in point.parts]
+        return [part for part in own if part.of.name == name]
+
     @property
     def foil_out(self) -> bool:
         """Was every foil measured, and is each outside with some part?"""
@@ -249,12 +255,10 @@ class Outcome:
         return ""
 
     def _range(self) -> str:
-        left = set(maps.left(self.claim, self.places))
-        own = [part for (place, _), point in self.points.items() if place in left for part in point.parts]
-        values = [float(part.value) for part in own if not part.of.name and part.value is not None]
+        values = [float(part.value) for part in self.where_placed("") if part.value is not None]
         unit = self.claim.unit
         if unit == "order" or not values:
-            states = self.states(left)
+            states = self.states(maps.left(self.claim, self.places))
             return f"in at {states.count('in')} of {len(states)} points"
         return f"from {value_text(min(values), unit)} to {value_text(max(values), unit)}"
 

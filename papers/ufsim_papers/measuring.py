@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import ufsim
-from ufsim import Result, RunStore, Spec, StateCache
+from ufsim import LeftOn, Result, RunStore, Spec, StateCache
 from ufsim_papers.figure import Point, Run, columns
 
 # runs done, runs in all
@@ -30,6 +30,7 @@ class Means:
     cache: StateCache | None = None
     store: RunStore | None = None
     progress: Progress | None = None
+    left_on: LeftOn | None = None
 
 
 def key(point: Run | Point) -> str:
@@ -78,7 +79,9 @@ def in_order(points: dict[str, Run | Point]) -> dict[str, Run | Point]:
     def place(entry: tuple[str, Run | Point]) -> int:
         name: Any = entry[0]
         spec = entry[1].spec if isinstance(entry[1], Run) else None
-        if spec is not None and spec.age is not None:
+        if spec is not None and spec.stay_on:
+            name = LeftOn.machine(spec)
+        elif spec is not None and spec.age is not None:
             name = (spec.age, spec.profile, spec.scheme, spec.seed)
         return places.setdefault(name, len(places))
 
@@ -88,7 +91,7 @@ def in_order(points: dict[str, Run | Point]) -> dict[str, Run | Point]:
 def columns_of(point: Run | Point, means: Means, watch: Callable[..., None]) -> dict[str, Any]:
     """The columns of a point, from the store or measured now."""
     if isinstance(point, Run):
-        options, make = asdict(point.spec), partial(report, point.spec, means.cache, watch)
+        options, make = asdict(point.spec), partial(report, point.spec, means, watch)
         return columns(Result(make() if means.store is None else means.store.kept(options, make)))
     if means.store is None or point.inputs is None:
         return point.measure()
@@ -96,9 +99,12 @@ def columns_of(point: Run | Point, means: Means, watch: Callable[..., None]) -> 
     return means.store.kept({**point.inputs, "module": source(point.measure), "python": sources()}, point.measure)
 
 
-def report(spec: Spec, cache: StateCache | None, watch: Callable[..., None]) -> dict[str, Any]:
+def report(spec: Spec, means: Means, watch: Callable[..., None]) -> dict[str, Any]:
     """The report of a run."""
-    result = ufsim.run(**asdict(spec), cache=cache, progress=watch)
+    if spec.stay_on and means.left_on is not None:
+        watch()
+        return means.left_on.simulated(spec)
+    result = ufsim.run(**asdict(spec), seeds=1, cache=means.cache, progress=watch)
     assert isinstance(result, Result)
     return dict(result.data)
 

@@ -5,22 +5,26 @@ from collections.abc import Sequence
 import ufsim
 from ufsim_papers import hpb
 from ufsim_papers.figure import Figure
-from ufsim_papers.hp_ufs import apps, opponents, recovery, segments, sqlite, writes
+from ufsim_papers.hp_ufs import apps, breakdown, gc, opponents, recovery, segments, sqlite, writes
 from ufsim_papers.hp_ufs import beyond as beyond_hp_ufs
 from ufsim_papers.hpbvalve import addresses, kills, result, study
 from ufsim_papers.hpbvalve import beyond as beyond_hpbvalve
 from ufsim_papers.map_plus import beyond as beyond_map_plus
 from ufsim_papers.map_plus import examples, loads, schedulers, settings
+from ufsim_papers.msftl import copies as msftl_copies
 from ufsim_papers.msftl import phone as phone_traces
+from ufsim_papers.msftl import rules as msftl_rules
 from ufsim_papers.msftl import writes as msftl_writes
 from ufsim_papers.phone import gains, validation
 
 FIGURES: tuple[Figure, ...] = (
     *opponents.FIGURES,
     *writes.FIGURES,
+    *gc.FIGURES,
     *recovery.FIGURES,
     *sqlite.FIGURES,
     *apps.FIGURES,
+    *breakdown.FIGURES,
     *segments.FIGURES,
     *beyond_hp_ufs.FIGURES,
     *hpb.FIGURES,
@@ -31,6 +35,8 @@ FIGURES: tuple[Figure, ...] = (
     *beyond_map_plus.FIGURES,
     *msftl_writes.FIGURES,
     *phone_traces.FIGURES,
+    *msftl_rules.FIGURES,
+    *msftl_copies.FIGURES,
     *addresses.FIGURES,
     *study.FIGURES,
     *result.FIGURES,

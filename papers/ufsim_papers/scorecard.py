@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from ufsim import ConfigError, outputs
-from ufsim_papers.claims import LEAST_SEEDS, Claim, Measured, Sample, load_claims
+from ufsim_papers.claims import LEAST_SEEDS, Claim, Condition, Measured, Sample, load_claims, told_value, value_text
 from ufsim_papers.folders import FOLDERS, PAPERS
 from ufsim_papers.intervals import Interval
-from ufsim_papers.judged import CLASSES, Outcome, counted, outcomes
+from ufsim_papers.judged import CLASSES, Outcome, Part, counted, outcomes
 from ufsim_papers.markdown import table
 
 README = FOLDERS / "README.md"
 MARKS = {
     name: (f"<!-- {name}: made by python -m ufsim_papers.scorecard -->\n", f"<!-- end of {name} -->\n")
-    for name in ("classes", "opponents")
+    for name in ("classes", "opponents", "predictions")
 }
 
 Entry = dict[str, Any]
@@ -131,7 +131,8 @@ def kept_part(part: Entry, where: Entry) -> Entry:
 def with_tables(text: str, card: Scorecard) -> str:
     """papers/README.md with the tables that follow from a scorecard."""
     text = between(text, MARKS["classes"], classes(card))
-    return between(text, MARKS["opponents"], numbers(card, "hp-ufs/opponents"))
+    text = between(text, MARKS["opponents"], numbers(card, "hp-ufs/opponents"))
+    return between(text, MARKS["predictions"], predictions(card))
 
 
 def between(text: str, marks: tuple[str, str], middle: str) -> str:
@@ -170,6 +171,36 @@ def numbers(card: Scorecard, figure: str) -> str:
     rows = [[name, *(f"{cells[column]:.1f}%" for column in columns)] for name, cells in made["rows"].items()]
     found = table(("HP-UFS is better by", *(f"{column}>" for column in columns)), rows)
     return f"{found}\nMeasured by ufsim {made['version']} with seed {made['seed']}.\n"
+
+
+def predictions(card: Scorecard) -> str:
+    """What claims give where other numbers of the paper place the set-up: nothing of their own has a part in that."""
+    rows = [
+        [outcome.claim.id, by, part.name, of_points(values), value_text(part.value, part.unit), in_band]
+        for outcome in card.outcomes
+        if (by := ", ".join(dict.fromkeys(axis.placed_by for axis in outcome.claim.axes if from_elsewhere(axis))))
+        for part in outcome.claim.needed
+        if (values := outcome.where_placed(part.name))
+        for in_band in [", ".join(sorted({part.state for part in values}))]
+    ]
+    return table(("claim", "placed by", "part", "predicted", "paper", "band"), rows)
+
+
+def from_elsewhere(axis: Condition) -> bool:
+    """Is it placed by a number of the paper that is not its own?"""
+    number = not isinstance(axis.options[0], bool | str)
+    return axis.place is not None and (number or axis.placed_by.startswith("claim:"))
+
+
+def of_points(parts: list[Part]) -> str:
+    """The least and the largest value of some points, and how far their intervals reach."""
+    values = sorted(part.value for part in parts if part.value is not None)
+    if not values or isinstance(values[0], bool):
+        return "holds" if all(part.state == "in" for part in parts) else "does not hold everywhere"
+    unit, reach = parts[0].of.unit, [part.interval for part in parts if part.interval]
+    ends = (min(interval.low for interval in reach), max(interval.high for interval in reach))
+    least = "" if values[0] == values[-1] else f"{value_text(values[0], unit)} to "
+    return least + told_value(values[-1], ends, unit)
 
 
 def main() -> None:

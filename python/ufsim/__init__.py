@@ -19,6 +19,7 @@ from ufsim.crash import recovery, worst_recovery
 from ufsim.devices import describe_profile, profile_toml
 from ufsim.dispatch import dispatch_columns
 from ufsim.kept import RunStore
+from ufsim.left_on import LeftOn
 from ufsim.phones import Study, phone
 from ufsim.results import Comparison, Result
 from ufsim.runner import compare, run
@@ -38,6 +39,7 @@ __all__ = [
     "Comparison",
     "ConfigError",
     "GuestError",
+    "LeftOn",
     "OptionError",
     "OutputError",
     "Result",

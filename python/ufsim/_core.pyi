@@ -40,6 +40,13 @@ class Server:
     def end(self) -> None:
         """Ends the server in an ordinary way. Raises `SimulationBug` if a device has stopped before."""
 
+class LeftOn:
+    """A machine that has aged and was not switched off. Who wants several runs of it forks: `ufsim.LeftOn`."""
+
+    def __init__(self, spec_json: str) -> None: ...
+    def simulate(self, spec_json: str) -> str:
+        """Runs a spec of this machine, once; its result as JSON."""
+
 def replay_arrivals(spec_json: str, path: str | PathLike[str]) -> tuple[str, bool]:
     """Repeats a log of arrivals on a new device: the state afterwards, as JSON."""
 

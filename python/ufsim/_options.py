@@ -227,6 +227,18 @@ class Options:
             "commands": ("run", "compare", "phone", "calibrate", "linux", "serve"),
         },
     )
+    stay_on: bool = field(
+        default=False,
+        metadata={
+            "help": (
+                "After `age` the machine stays on, and host memory is warm: it ages as the run has it, not "
+                "under its profile's own conditions, and is not switched off."
+            ),
+            "flag": "--stay-on",
+            "metavar": "",
+            "commands": ("run", "compare", "phone"),
+        },
+    )
     from_state: str | None = field(
         default=None,
         metadata={
@@ -332,6 +344,10 @@ class RunOptions(TypedDict, total=False):
     """Age the device first, under its profile's own conditions, and switch it off and on: a fio job file,
     options of one job such as 'rw=randwrite bs=4k size=52g', a trace, whose writes and trims are made,
     or words: fresh, used, full, '85% full, 40% overwritten'."""
+
+    stay_on: bool
+    """After `age` the machine stays on, and host memory is warm: it ages as the run has it, not under its
+    profile's own conditions, and is not switched off."""
 
     from_state: str | PathLike[str] | None
     """Begin with a device that `ufsim age` has aged."""

@@ -126,7 +126,7 @@ def ageing_text(result: Result) -> str:
     # Which host was there while it aged says nothing to who compares hosts.
     values = {key: value for key, value in aged_with(result).items() if key not in ("booster", "scheduler")}
     then = f", with {', '.join(f'{key}={value}' for key, value in values.items())}" if values else ""
-    return job_text(job) + then
+    return job_text(job) + then + (", and not switched off" if result.data.get("stay_on") else "")
 
 
 def aged_with(result: Result) -> Mapping[str, str]:

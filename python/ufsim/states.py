@@ -61,7 +61,7 @@ class StateCache:
 
         The same spec, if it asks for no aged device or its state cannot be kept.
         """
-        if spec.age is None:
+        if spec.age is None or spec.stay_on:  # of a machine that stays on no file tells enough
             return spec
         path = self.path(spec)
         # Two runs that need the same state: one makes it, the other waits.

@@ -25,10 +25,10 @@ pub enum Locality {
 /// Mean reads in a cluster of a launch: 17,868 reads of 1183 chunks in the first starts that Technion's traces of a
 /// Pixel 6a have of PUBG, Genshin Impact and a browser. HPBvalve's lists (Sec. 6.3: 99 KB for nine apps at 4 bytes per
 /// run of chunks) would need about 2; they are a result of the paper, and measured against this.
-pub const LAUNCH_CLUSTER: f64 = 15.1;
+pub const LAUNCH_READS_PER_CHUNK: f64 = 15.1;
 /// Mean reads in a cluster while an app runs: 18,187 reads of 1250 chunks in the HP-UFS authors' traces of Genshin
 /// Impact, Twitter and Facebook on a Pixel 4. These apps had been launched before.
-pub const RUN_CLUSTER: f64 = 14.5;
+pub const RUN_READS_PER_CHUNK: f64 = 14.5;
 
 /// Mean units of a read: 9.5 KiB in the HP-UFS authors' traces of Twitter and Genshin Impact on a Pixel 4.
 const UNITS_PER_READ: f64 = 2.3;
@@ -56,17 +56,17 @@ pub struct Placement {
     pub seed: u64,
     /// Probability that a read goes to data outside the list.
     pub fresh_share: f64,
-    /// Mean reads in a cluster of a launch or of loading.
-    pub launch_cluster: f64,
+    /// Mean reads of a launch or of loading within 2 MiB of each other.
+    pub launch_reads_per_chunk: f64,
     /// The same of an app that runs.
-    pub run_cluster: f64,
+    pub run_reads_per_chunk: f64,
 }
 
 impl Placement {
-    fn cluster(&self, locality: Locality) -> f64 {
+    fn reads_per_chunk(&self, locality: Locality) -> f64 {
         match locality {
-            Locality::Launch => self.launch_cluster,
-            Locality::Run => self.run_cluster,
+            Locality::Launch => self.launch_reads_per_chunk,
+            Locality::Run => self.run_reads_per_chunk,
         }
     }
 }
@@ -114,7 +114,7 @@ impl Reads {
     /// The index to read after `last` in the background: mostly the next one, which is in the same cluster, else a
     /// skewed one.
     pub fn follow(&self, last: usize, place: &Placement, rng: &mut Rng) -> usize {
-        if rng.unit() < 1.0 / place.run_cluster { self.skewed(rng) } else { (last + 1) % self.list.len() }
+        if rng.unit() < 1.0 / place.run_reads_per_chunk { self.skewed(rng) } else { (last + 1) % self.list.len() }
     }
 
     /// The reads of the list.
@@ -142,7 +142,7 @@ fn extents(rng: &mut Rng, place: &Placement, wanted: Wanted) -> Vec<Extent> {
     while found.len() < count {
         let first = rng.below(chunks) as u32 * CHUNK_UNITS;
         let room = CHUNK_UNITS.min(capacity - first);
-        let reads = geometric(rng, place.cluster(locality)).min((count - found.len()) as u32);
+        let reads = geometric(rng, place.reads_per_chunk(locality)).min((count - found.len()) as u32);
         for _ in 0..reads {
             let offset = rng.below(room.into()) as u32;
             let len = geometric(rng, UNITS_PER_READ).min(MOST_UNITS).min(room - offset);
@@ -170,8 +170,8 @@ mod tests {
         capacity_units: 1 << 28,
         seed: 1,
         fresh_share: 0.15,
-        launch_cluster: LAUNCH_CLUSTER,
-        run_cluster: RUN_CLUSTER,
+        launch_reads_per_chunk: LAUNCH_READS_PER_CHUNK,
+        run_reads_per_chunk: RUN_READS_PER_CHUNK,
     };
 
     #[test]
@@ -185,12 +185,13 @@ mod tests {
     /// Sizes are within 5 standard errors of their means; the limit of 64 KiB cuts off a thousandth.
     #[test]
     fn clusters_and_reads_have_their_mean_sizes() {
-        for (locality, cluster, spread) in [(Locality::Launch, LAUNCH_CLUSTER, 1.3), (Locality::Run, RUN_CLUSTER, 1.2)]
+        for (locality, cluster, spread) in
+            [(Locality::Launch, LAUNCH_READS_PER_CHUNK, 1.3), (Locality::Run, RUN_READS_PER_CHUNK, 1.2)]
         {
             sized(&PLACE, locality, cluster, spread);
         }
         // 60,000 reads in clusters of 2 have 30,000 of them, with a standard deviation of 173: 0.06 are five of it.
-        sized(&Placement { launch_cluster: 2.0, ..PLACE }, Locality::Launch, 2.0, 0.06);
+        sized(&Placement { launch_reads_per_chunk: 2.0, ..PLACE }, Locality::Launch, 2.0, 0.06);
     }
 
     fn sized(place: &Placement, locality: Locality, cluster: f64, spread: f64) {

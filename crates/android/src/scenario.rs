@@ -5,7 +5,7 @@ use std::path::Path;
 use units::{MIB, Nanos};
 use workload::named_stream;
 
-use crate::access::{LAUNCH_CLUSTER, Placement, RUN_CLUSTER};
+use crate::access::{LAUNCH_READS_PER_CHUNK, Placement, RUN_READS_PER_CHUNK};
 use crate::app::{App, Launch, built_in};
 use crate::memory::Watermarks;
 use crate::recorded::Recorded;
@@ -98,9 +98,9 @@ pub struct IoSettings {
     /// Time of one read that the launch times of the app files include.
     pub nominal_read: Nanos,
     /// Mean reads of a launch or of loading that lie within 2 MiB of each other.
-    pub launch_density: f64,
+    pub launch_reads_per_chunk: f64,
     /// The same of an app that runs, in front or in the background.
-    pub run_density: f64,
+    pub run_reads_per_chunk: f64,
 }
 
 impl Scenario {
@@ -205,8 +205,8 @@ impl Scenario {
             capacity_units,
             seed,
             fresh_share: self.io.fresh_share,
-            launch_cluster: self.io.launch_density,
-            run_cluster: self.io.run_density,
+            launch_reads_per_chunk: self.io.launch_reads_per_chunk,
+            run_reads_per_chunk: self.io.run_reads_per_chunk,
         }
     }
 }
@@ -382,16 +382,17 @@ fn io_of(root: &mut Section<'_>) -> Result<IoSettings, ScenarioError> {
         parallel: 1,
         fresh_share: 0.25,
         nominal_read: Nanos::from_micros(33),
-        launch_density: LAUNCH_CLUSTER,
-        run_density: RUN_CLUSTER,
+        launch_reads_per_chunk: LAUNCH_READS_PER_CHUNK,
+        run_reads_per_chunk: RUN_READS_PER_CHUNK,
     };
     settings(root, "io", |section| {
         let Some(s) = section else { return Ok(()) };
         io.parallel = s.whole("parallel_reads", 1..=1024)?.map_or(io.parallel, |value| value as u32);
         io.fresh_share = s.number("fresh_share", 0.0..=1.0)?.unwrap_or(io.fresh_share);
         io.nominal_read = s.whole("nominal_read_us", 0..=100_000)?.map_or(io.nominal_read, Nanos::from_micros);
-        io.launch_density = s.number("launch_reads_per_chunk", 1.0..=512.0)?.unwrap_or(io.launch_density);
-        io.run_density = s.number("run_reads_per_chunk", 1.0..=512.0)?.unwrap_or(io.run_density);
+        io.launch_reads_per_chunk =
+            s.number("launch_reads_per_chunk", 1.0..=512.0)?.unwrap_or(io.launch_reads_per_chunk);
+        io.run_reads_per_chunk = s.number("run_reads_per_chunk", 1.0..=512.0)?.unwrap_or(io.run_reads_per_chunk);
         Ok(())
     })?;
     Ok(io)

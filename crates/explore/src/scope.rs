@@ -260,6 +260,7 @@ fn device_config(row_units: u32, sabotage: Option<Sabotage>) -> DeviceConfig {
             victims: Victims::GREEDY,
             runs: GcRuns::Alone,
             idle: None,
+            copies_percent: 0,
         },
         slc: ftl::SlcConfig::NONE,
         wear_spread: 64,

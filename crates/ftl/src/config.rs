@@ -229,8 +229,8 @@ params::params! {
 }
 
 impl GcParams {
-    /// What they stand for.
-    pub fn config(&self) -> GcConfig {
+    /// What they stand for, with so many copies at random places.
+    pub fn config(&self, copies_percent: u32) -> GcConfig {
         let idle = self.idle_after_ms.count().map(|ms| IdleGc {
             after: Nanos::from_millis(ms.into()),
             until: self.idle_superblocks,
@@ -246,6 +246,7 @@ impl GcParams {
             victims: Victims { policy: self.victim, choices: self.victim_choices },
             runs: self.runs,
             idle,
+            copies_percent,
         }
     }
 }
@@ -273,6 +274,8 @@ pub struct GcConfig {
     pub runs: GcRuns,
     /// GC in idle time.
     pub idle: Option<IdleGc>,
+    /// For experiments: copies of pages at random places, in per cent of the data from the host.
+    pub copies_percent: u32,
 }
 
 /// GC in idle time: without pacing, and for no write in particular.
@@ -291,6 +294,26 @@ impl IdleGc {
     pub const LEAST_GAIN_PERCENT: u32 = 10;
 }
 
+units::kinds! {
+    /// When a write makes the HPB group of its page dirty.
+    pub DirtyFrom {
+        /// When the page has been programmed: until then it is read from the write buffer.
+        Program = "program";
+        /// When the device accepts the write.
+        Write = "write";
+    }
+}
+
+units::kinds! {
+    /// When an HPB group is clean again after responses have carried its changed entries.
+    pub CleanFrom {
+        /// When the host shows by its next command with the same tag that it has handled the response.
+        NextCommand = "next-command";
+        /// When the response leaves. A page whose entry is still under way is read without the host's.
+        Response = "response";
+    }
+}
+
 /// HPB on the device's side, as a mapping scheme has it ([`crate::seat::Declared::published`]).
 #[derive(Clone, Copy, Hash, Debug)]
 pub struct HpbConfig {
@@ -302,6 +325,10 @@ pub struct HpbConfig {
     pub tracked_groups: u16,
     /// Changed entries that may wait for a response to carry them.
     pub pending_entries: u16,
+    /// When a write makes its group dirty.
+    pub dirty_from: DirtyFrom,
+    /// When a group whose changes were all delivered is clean again; for plain entries.
+    pub clean_from: CleanFrom,
     /// Time that the firmware takes to make or check a seal.
     pub seal_cost: Nanos,
     /// HPB 2.0: groups (subregions) in a region.
@@ -323,6 +350,8 @@ impl Default for HpbConfig {
             sealed: true,
             tracked_groups: 0,
             pending_entries: 1,
+            dirty_from: DirtyFrom::Program,
+            clean_from: CleanFrom::NextCommand,
             seal_cost: Nanos(0),
             region_groups: 1,
             max_blocks: 1,

@@ -68,6 +68,11 @@ impl MappingKind {
         self.installed.nature().on_demand
     }
 
+    /// True if it can copy pages at random places, for experiments.
+    pub fn copies_at_random(self) -> bool {
+        self.installed.nature().copies_at_random
+    }
+
     /// Sets of parameters, beside the defaults, under which the scheme is tested: `key=value` each.
     pub fn variants(self) -> &'static [&'static [&'static str]] {
         self.installed.nature().variants
@@ -139,6 +144,7 @@ struct Nature {
     translation_pages: bool,
     bitmaps: bool,
     runs: bool,
+    copies_at_random: bool,
     variants: &'static [&'static [&'static str]],
 }
 
@@ -202,6 +208,7 @@ impl<M: Mapping> Installable for Type<M> {
             translation_pages: M::TRANSLATION_PAGES,
             bitmaps: M::BITMAPS,
             runs: M::RUNS,
+            copies_at_random: M::COPIES_AT_RANDOM,
             variants: M::VARIANTS,
         }
     }

@@ -9,6 +9,8 @@
 //!
 //! Times and the order of commands do decide which page lies where. They are the same for every state that bears one
 //! name, because the ageing run takes them from nowhere else.
+//!
+//! A machine that stays on (`stay_on`) has no such state: it ages as the run has it (`engine::LeftOn`).
 
 use std::collections::BTreeMap;
 

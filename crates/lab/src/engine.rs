@@ -23,7 +23,7 @@ use crate::progress::{OnProgress, Wall, throttled};
 use crate::recorder::Recorder;
 use crate::report::{Context, Start, report};
 use crate::result::{RunResult, Verified};
-use crate::run::{Stop, System};
+use crate::run::{Stop, System, Watch};
 use crate::spec::Machine;
 use crate::stack::Stack;
 use crate::sweep::Sweep;
@@ -176,6 +176,58 @@ pub fn age(spec: &Spec, progress: &mut OnProgress) -> Result<Aged, LabError> {
     Run { spec: &common, machine, wall: Wall::start() }.wear_in(progress)
 }
 
+/// A machine that has aged and was not switched off (`stay_on`).
+pub struct LeftOn {
+    spec: Spec,
+    system: System,
+    state: Header,
+}
+
+impl LeftOn {
+    /// Ages the machine of a spec, whose `workload` is not looked at.
+    ///
+    /// # Errors
+    /// See [`simulate`]; a spec without `stay_on` is one.
+    pub fn age(spec: &Spec, progress: &mut OnProgress) -> Result<LeftOn, LabError> {
+        if !spec.stay_on {
+            return Err(LabError::Config("stay_on = false: the machine of this run is switched off".into()));
+        }
+        let (system, state) = Run::of(spec)?.stay_on(progress)?;
+        Ok(LeftOn { spec: LeftOn::of(spec), system, state })
+    }
+
+    /// Runs a spec of the same machine, as [`simulate`] does with one that it ages first.
+    ///
+    /// # Errors
+    /// See [`simulate`]; a spec that asks for another machine is one.
+    pub fn simulate(self, spec: &Spec, progress: &mut OnProgress) -> Result<RunResult, LabError> {
+        if LeftOn::of(spec) != self.spec {
+            return Err(LabError::Config("the run asks for another machine than the one that was left on".into()));
+        }
+        let run = Run::of(spec)?;
+        let workload = open(spec, run.beneath()?)?;
+        run.go_on(self.system, Some(self.state), workload, Observe::default(), progress).map(|ran| ran.result)
+    }
+
+    /// All of a spec that decides what the machine is when its ageing has ended.
+    fn of(spec: &Spec) -> Spec {
+        let Spec { scheme, scheduler, booster, mapping, profile, seed, host_memory_mib, set, age, stay_on, .. } = spec;
+        Spec {
+            scheme: scheme.clone(),
+            scheduler: scheduler.clone(),
+            booster: booster.clone(),
+            mapping: mapping.clone(),
+            profile: profile.clone(),
+            seed: *seed,
+            host_memory_mib: host_memory_mib.clone(),
+            set: set.clone(),
+            age: age.clone(),
+            stay_on: *stay_on,
+            ..Spec::default()
+        }
+    }
+}
+
 /// What the state that [`age`] makes will say about itself.
 ///
 /// # Errors
@@ -214,13 +266,20 @@ impl Run<'_> {
     }
 
     /// The whole run of a workload, with what is wanted beside its result.
-    pub(crate) fn go(
+    pub(crate) fn go(&self, workload: Workload, observe: Observe, progress: &mut OnProgress) -> Result<Ran, LabError> {
+        let (system, state) = self.begin(progress)?;
+        self.go_on(system, state, workload, observe, progress)
+    }
+
+    /// The same with a system that is there already, and how it was aged.
+    pub(crate) fn go_on(
         &self,
+        mut system: System,
+        state: Option<Header>,
         mut workload: Workload,
         observe: Observe,
         progress: &mut OnProgress,
     ) -> Result<Ran, LabError> {
-        let (mut system, state) = self.begin(progress)?;
         let plan = self.spec.memory_plan()?;
         system.plan_memory(plan).map_err(|error| misfit(&self.machine.profile, &error))?;
         let cut_after = self.spec.cut_after()?;
@@ -309,6 +368,10 @@ impl Run<'_> {
             let system = on.map_err(|_| LabError::State(format!("{from}: its tables contradict each other")))?;
             return Ok((system?, Some(header)));
         }
+        if spec.stay_on {
+            let (system, header) = self.stay_on(progress)?;
+            return Ok((system, Some(header)));
+        }
         if spec.age.is_some() {
             let aged = age(spec, progress)?;
             let header = aged.header.clone();
@@ -319,6 +382,24 @@ impl Run<'_> {
 
     /// Ages a device and switches it off. The spec is that of an ageing run.
     fn wear_in(&self, progress: &mut OnProgress) -> Result<Aged, LabError> {
+        let (aged, header) = self.used(progress, |system, _, watch| system.switch_off(watch))?;
+        Ok(Aged { device: aged.0, oracle: aged.1, header })
+    }
+
+    /// Ages the machine of the run itself, which stays on.
+    pub(crate) fn stay_on(&self, progress: &mut OnProgress) -> Result<(System, Header), LabError> {
+        self.used(progress, |mut system, source, _| {
+            system.rest(source)?;
+            Ok(system)
+        })
+    }
+
+    /// Uses a new machine as the spec's `age` says, and then does `last` with it.
+    fn used<T>(
+        &self,
+        progress: &mut OnProgress,
+        last: impl FnOnce(System, &mut dyn Source, &mut Watch) -> Result<T, Stop>,
+    ) -> Result<(T, Header), LabError> {
         let (spec, Machine { parts, profile }) = (self.spec, &self.machine);
         let job = AgeingJob::of(spec)?;
         let text = job.text.clone();
@@ -327,10 +408,10 @@ impl Run<'_> {
         let mut watch = throttled("age", &self.wall, progress);
         let aged = self.guarded(|| {
             system.run(&mut *source, &mut watch)?;
-            system.switch_off(&mut watch)
+            last(system, &mut *source, &mut watch)
         })?;
         match aged {
-            Ok((device, oracle)) => Ok(Aged { device, oracle, header: Header::new(spec, &self.machine, &text) }),
+            Ok(aged) => Ok((aged, Header::new(spec, &self.machine, &text))),
             Err(Stop::Interrupted) => Err(LabError::Interrupted),
             Err(stop) => Err(self.bug(&stop.to_string())),
         }

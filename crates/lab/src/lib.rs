@@ -72,7 +72,7 @@ pub use declared::declared;
 pub use digest::{Digest, of_data};
 pub use energy::{Energy, EnergyModel};
 pub use engine::{
-    Outside, Ran, age, age_header, check, drawn, simulate, simulate_observed, simulate_phone, simulate_workload,
+    LeftOn, Outside, Ran, age, age_header, check, drawn, simulate, simulate_observed, simulate_phone, simulate_workload,
 };
 pub use error::LabError;
 pub use fio_json::fio_json;

@@ -280,6 +280,10 @@ options! {
     /// full, '85% full, 40% overwritten'.
     age: name, cli "--age" "JOB" [run compare phone calibrate linux serve],
         echo Option<String> = |run| run.age.clone(), "The fio job that aged the device, if it was not new.";
+    /// After `age` the machine stays on, and host memory is warm: it ages as the run has it, not under its profile's
+    /// own conditions, and is not switched off.
+    stay_on: switch, cli "--stay-on" "" [run compare phone],
+        echo bool = |run| run.spec.stay_on, "The machine that aged was not switched off before the run.";
     /// Begin with a device that `ufsim age` has aged.
     from alias "from_state": name, cli "--from" "FILE" [run compare phone calibrate linux serve];
     /// When the run has ended, read everything back that was ever written, and check it. Nothing of it is measured.

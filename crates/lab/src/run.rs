@@ -143,6 +143,16 @@ impl System {
         Ok(())
     }
 
+    /// Lets the machine finish what it has begun, and forgets what it has measured: the run begins here.
+    ///
+    /// # Errors
+    /// See [`System::run`].
+    pub(crate) fn rest(&mut self, source: &mut dyn Source) -> Result<(), Stop> {
+        self.settle(source)?;
+        self.measure = Measure::default();
+        Ok(())
+    }
+
     /// Changes of the limit of host memory that are still to come.
     pub(crate) fn memory_changes_left(&self) -> usize {
         self.memory_due.len()

@@ -53,6 +53,11 @@ impl Spec {
                 "age = \"{age}\" and from = \"{from}\": only one of them can be given"
             )));
         }
+        if self.stay_on && self.age.is_none() {
+            let told = "--stay-on (stay_on) has no effect without --age (age): only a machine that has just aged is \
+                        on; a state from a file was switched off";
+            return Err(LabError::Option(told.into()));
+        }
         let parts = SystemSpec {
             scheme: self.scheme.clone(),
             scheduler: self.scheduler.clone(),

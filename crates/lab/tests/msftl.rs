@@ -36,7 +36,16 @@ const SCHEMES: [(&str, &str, u32, u64); 6] = [
     ("msftl", "scheme.msftl.segment_bytes", 1024, 1),
 ];
 
-fn run(scheme: &str, (key, value): (&str, u32), chunks: impl Iterator<Item = u64>) -> RunResult {
+fn run(scheme: &str, own: (&str, u32), chunks: impl Iterator<Item = u64>) -> RunResult {
+    run_with(scheme, own, None, chunks)
+}
+
+fn run_with(
+    scheme: &str,
+    (key, value): (&str, u32),
+    directory_mib: Option<u64>,
+    chunks: impl Iterator<Item = u64>,
+) -> RunResult {
     let mut spec = tiny(scheme, 1);
     spec.profile = "msftl".into();
     let set: [(&str, serde_json::Value); 8] = [
@@ -50,6 +59,7 @@ fn run(scheme: &str, (key, value): (&str, u32), chunks: impl Iterator<Item = u64
         (key, value.into()),
     ];
     spec.set = set.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    spec.set.extend(directory_mib.map(|mib| (format!("scheme.{scheme}.directory_mib"), mib.into())));
     let write = |chunk| request(WorkOp::Write, CHUNK * chunk, CHUNK);
     let requests: Vec<WorkRequest> = chunks.map(write).collect();
     closed(&spec, requests, 1).expect("a closed replay")
@@ -93,12 +103,31 @@ fn the_directory_is_written_once_in_each_translation_block_of_9_mib() {
         let names = ["pmt_flush_units", "pmt_moved_units", "pmt_directory_units", "pmt_bookkeeping_units"];
         let [flushed, moved, directory, others] = names.map(|name| counter(&run, name));
         let blocks = (flushed + moved + directory + others).div_ceil(BLOCK_UNITS);
-        let bytes = 4 * (CAPACITY_MIB / reach_mib + 2 + 32) + 4 * DATA_BLOCKS + 4;
-        let whole = bytes.div_ceil(4096).next_multiple_of(PAGE_UNITS);
-        assert_eq!(directory, blocks * whole, "{scheme} {value}: {blocks} blocks");
+        assert_eq!(directory, blocks * directory_units(reach_mib), "{scheme} {value}: {blocks} blocks");
         assert!(blocks > 1, "{scheme} {value}");
         // The user's blocks have 9 MiB, too: each takes a record of one page when it is opened.
         assert_eq!(others, FLUSHES * PAGE_UNITS, "{scheme} {value}");
+    }
+}
+
+/// Units of the whole directory, see above.
+fn directory_units(reach_mib: u64) -> u64 {
+    let bytes = 4 * (CAPACITY_MIB / reach_mib + 2 + 32) + 4 * DATA_BLOCKS + 4;
+    bytes.div_ceil(4096).next_multiple_of(PAGE_UNITS)
+}
+
+/// A volume of user data is complete at the first flush that reaches it: here after every hundredth.
+#[test]
+fn the_directory_is_written_after_a_volume_of_user_data() {
+    for (scheme, key, value, reach_mib) in SCHEMES {
+        let run = run_with(scheme, (key, value), Some(895), 0..CHUNKS);
+        let plain = run_with(scheme, (key, value), None, 0..CHUNKS);
+        let directories = FLUSHES / 100;
+        let units = counter(&run, "pmt_directory_units");
+        assert_eq!(units, directories * directory_units(reach_mib), "{scheme} {value}");
+        for name in ["pmt_flush_units", "pmt_bookkeeping_units", "map_flushes"] {
+            assert_eq!(counter(&run, name), counter(&plain, name), "{scheme} {value}: {name}");
+        }
     }
 }
 

@@ -283,6 +283,28 @@ impl OpenedTrace {
     }
 }
 
+/// A machine that has aged and was not switched off. Whoever wants several runs of it forks.
+#[pyclass(unsendable)]
+struct LeftOn(Option<lab::LeftOn>);
+
+#[pymethods]
+impl LeftOn {
+    /// Ages the machine of a spec.
+    #[new]
+    fn new(spec_json: &str) -> PyResult<LeftOn> {
+        let spec = Spec::from_json(spec_json).map_err(exception)?;
+        lab::LeftOn::age(&spec, &mut |_| ControlFlow::Continue(())).map(|aged| LeftOn(Some(aged))).map_err(exception)
+    }
+
+    /// Runs a spec of this machine, once.
+    fn simulate(&mut self, spec_json: &str) -> PyResult<String> {
+        let spec = Spec::from_json(spec_json).map_err(exception)?;
+        let aged = self.0.take().ok_or_else(|| config_error("this machine has been used already"))?;
+        let result = aged.simulate(&spec, &mut |_| ControlFlow::Continue(())).map_err(exception)?;
+        serde_json::to_string(&result).map_err(config_error)
+    }
+}
+
 /// Ages a device, switches it off, and writes its state to a file.
 #[pyfunction]
 #[pyo3(signature = (spec_json, path, progress=None))]
@@ -431,6 +453,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(columns_json, module)?)?;
     module.add_class::<LogPart>()?;
     module.add_class::<OpenedTrace>()?;
+    module.add_class::<LeftOn>()?;
     module.add_class::<serve::Server>()?;
     module.add_class::<linux::LinuxDevice>()?;
     module.add_function(wrap_pyfunction!(serve::replay_arrivals, module)?)?;

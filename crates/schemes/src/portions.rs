@@ -82,7 +82,7 @@ pub(super) fn search(map: &impl LooksUp, core: &mut Core, victim: &mut Victim, b
         take_valid(core.units(), victim, budget, |lpa, loaded| map.current(core, lpa, loaded));
         let portion_done = victim.cursor == victim.plan.len();
         victim.searched = victim.scanned - (victim.plan.len() - victim.cursor) as u32;
-        if portion_done && victim.scanned == core.blocks().units_of(victim.sb) {
+        if portion_done && (victim.random || victim.scanned == core.blocks().units_of(victim.sb)) {
             victim.searched = core.layout().superblock_units();
             return Search::Exhausted;
         }

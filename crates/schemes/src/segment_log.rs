@@ -46,7 +46,7 @@ use params::ParamError;
 use ufs::LpaRun;
 use units::{Lpa, MapUnit, Ppa, SEGMENT_ENTRIES, Seq, Superblock, UNIT_BYTES};
 
-use declared::Cached;
+use declared::{Cached, SearchReads};
 pub use declared::{SegmentLogCounters, SegmentLogParams};
 use pipeline::{Mode, Pipeline};
 use runs::{FirstLevel, Runs};
@@ -95,6 +95,7 @@ pub struct SegmentLog {
     /// A map flush starts above this many log entries.
     flush_above: usize,
     mode: Mode,
+    search_reads: SearchReads,
     phase: Phase,
     updates: Updates,
     /// The last change that the flush covers.
@@ -302,7 +303,7 @@ impl Scheme for SegmentLog {
     const RUNS: bool = true;
     const VARIANTS: &'static [&'static [&'static str]] = &[
         &["segment_kib=2"],
-        &["segment_kib=1"],
+        &["segment_kib=1", "hpb_entry=plain", "hpb_dirty_from=write", "hpb_clean_from=response"],
         &["flush_mode=background"],
         &["flush_mode=background", "segment_kib=2", "flush_order=address", "flush_buffers=3"],
         &["flush_mode=pipelined", "segment_kib=1", "flush_buffers=5"],
@@ -327,6 +328,7 @@ impl Scheme for SegmentLog {
             entries: sram.entries.then(entries),
             flush_above: own.flush_above_entries as usize,
             mode: own.flush_mode,
+            search_reads: own.search_reads,
             phase: Phase::Start,
             updates: Updates::new(own.flush_order, core.units().count()),
             flush_seq: Seq(0),
@@ -555,14 +557,17 @@ impl Reclaim for SegmentLog {
     /// the victim that lie in the segments named, which gives the same entries.
     fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
         core.give_buffers(Owner::Map, std::mem::take(&mut victim.held));
-        if !victim.opened {
+        if !victim.opened && self.search_reads == SearchReads::Named {
             victim.opened = true;
             core.read_bitmap(victim.sb);
             return Search::Reading;
         }
         if !victim.planned {
             victim.planned = true;
-            victim.plan = core.pages_named_by_bitmap(victim.sb);
+            victim.plan = match self.search_reads {
+                SearchReads::Named => core.pages_named_by_bitmap(victim.sb),
+                SearchReads::Copied => core.pages_known_valid(victim.sb),
+            };
             victim.plan.sort_unstable();
         }
         core.round_arrived(&mut victim.round);

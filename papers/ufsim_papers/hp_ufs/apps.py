@@ -1,10 +1,10 @@
 """HP-UFS (MSST 2024): the applications of Table III, with and without GC.
 
-Five are replayed from the authors' traces, and stand beside the paper's claims. The others are generated
-from descriptions (`jobs/f9-*.toml`), unless their traces are there, too.
+Nine are published as whole traces. Where they are at hand, claims are judged by them; where only five are, these stand
+beside. The others are generated from descriptions (`jobs/f9-*.toml`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import prod
@@ -17,10 +17,27 @@ from matplotlib.figure import Figure as Drawing
 from ufsim import Spec
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
-from ufsim_papers.figure import Replay, Run, Setting, figure
+from ufsim_papers.figure import Label, Replay, Run, Setting, Value, figure
 from ufsim_papers.folders import job
 from ufsim_papers.hp_ufs import hpb
-from ufsim_papers.hp_ufs.writes import CACHE, OF_PAPER, SCHEMES
+from ufsim_papers.hp_ufs.points import (
+    ALL,
+    AS_DESCRIBED,
+    AS_PUBLISHED,
+    COLD,
+    CONTINUATION,
+    DRAWN,
+    LIMIT,
+    LIMITED,
+    PLACED,
+    START,
+    WARM,
+    At,
+    labels,
+    rows_at,
+    run_at,
+)
+from ufsim_papers.hp_ufs.writes import CACHE, SCHEMES
 
 # Name of the trace, name in the paper's figures. Writes prevail in all but Genshin Impact.
 APPS = {
@@ -48,6 +65,25 @@ NEXUS = {"Installing_log181.txt.xz": "AI", "Movie_log121.txt.xz": "Cpv"}
 RECORDED, ELSEWHERE, GENERATED = "recorded", "recorded (Nexus 5)", "generated"
 CPUS = 8
 OF_FIVE = "five of nine workloads"
+# The nine whose traces are published whole; claims are judged where all of them are at hand.
+NINE = (*APPS.values(), "CR", "IN", "GM", "YT")
+# Named wrong models, and in which state of the device they are foils. A host that writes changed segments after as many
+# entries as HPB's device collects before it does; a device that reads segments to find the pages that the host has
+# named; HPB that has a valid page bitmap, and reads the segments of the pages that it copies.
+AT_ONCE, SEARCHES, AT_HAND = "hp-ufs, writes at once", "hp-ufs, searches flash", "hpb, bitmap at hand"
+FOILS: dict[str, tuple[str, str, dict[str, Value]]] = {
+    AT_ONCE: ("no GC", "hp-ufs", {"scheme.hp-ufs.write_after_entries": 1408}),
+    SEARCHES: ("GC", "hp-ufs", {"scheme.hp-ufs.searches_flash": True}),
+    AT_HAND: ("GC", "hpb", {"scheme.segment-log.search_reads": "copied"}),
+}
+# What the claims compare.
+JUDGED = ("hpb", "hp-ufs", "ideal")
+POINTS = [
+    {START: start, LIMIT: limit, CONTINUATION: continuation}
+    for start in (WARM, COLD)
+    for limit in (LIMITED, ALL)
+    for continuation in (AS_DESCRIBED, AS_PUBLISHED)
+]
 STATES = {"no GC": "hp-ufs/age-nogc", "GC": "hp-ufs/age-full"}
 
 
@@ -107,33 +143,69 @@ def elsewhere(setting: Setting) -> list[Column]:
 
 
 def runs_of(
-    columns: Sequence[Column], setting: Setting, replay: Replay = "closed", schemes: Sequence[str] = SCHEMES
+    columns: Sequence[Column],
+    setting: Setting,
+    replay: Replay = "closed",
+    schemes: Sequence[str] = SCHEMES,
+    at: At = DRAWN,
 ) -> list[Run]:
-    """Each workload in each state of the device under each scheme."""
-    return [
-        Run(
-            {"state": state, "app": column.name, "source": column.source, "scheme": scheme},
-            replace(spec(column.workload, state, scheme, setting, replay), clean=list(column.clean)),
-        )
-        for state in (("no GC",) if setting.quick else tuple(STATES))
-        for column in columns
-        for scheme in schemes
-    ]
+    """Each workload in each state of the device under each scheme, those that are foils in their state alone."""
+    found = []
+    for state in ("no GC",) if setting.quick else tuple(STATES):
+        for column in columns:
+            for name in schemes:
+                where, scheme, own = FOILS.get(name, (state, name, {}))
+                if where != state:
+                    continue
+                plain = spec(column.workload, state, scheme, setting, replay)
+                run = replace(plain, clean=list(column.clean), settings={**plain.settings, **own})
+                named: dict[str, Label] = {"state": state, "app": column.name, "source": column.source, "scheme": name}
+                found.append(Run({**named, **labels(at)}, run_at(run, at)))
+    return found
 
 
-def _runs(setting: Setting) -> list[Run]:
+def runs(setting: Setting) -> list[Run]:
+    """What is drawn, and what is judged."""
     found = [*recorded(setting), *others(setting), *elsewhere(setting)]
     order = (RECORDED, GENERATED, ELSEWHERE)
-    return runs_of(sorted(found, key=lambda column: order.index(column.source)), setting)
+    drawn_runs = runs_of(sorted(found, key=lambda column: order.index(column.source)), setting)
+    return [*drawn_runs, *judged(setting)]
 
 
-def _judged(setting: Setting) -> list[Run]:
-    return runs_of(recorded(setting), setting, schemes=OF_PAPER)
+def judged(setting: Setting) -> list[Run]:
+    """All points of the maps, where the nine traces are at hand; else those of the five where drawings are made."""
+    columns = [*recorded(setting), *(column for column in others(setting) if column.source == RECORDED)]
+    nine = [column for column in columns if column.name in NINE]
+    if len(nine) < len(NINE):
+        return runs_of(recorded(setting), setting, schemes=JUDGED)
+    found = [run for at in POINTS for run in runs_of(nine, setting, schemes=_schemes(at), at=at)]
+    return [*found, *runs_of(nine, setting, schemes=list(FOILS), at=PLACED)]
 
 
-def of_claims(frame: pd.DataFrame) -> pd.DataFrame:
-    """The runs by which the claims are judged."""
-    return frame[(frame["source"] == RECORDED) & frame["app"].isin(list(APPS.values()))]
+def _schemes(at: At) -> Sequence[str]:
+    """Ideal has nothing in the host's memory, so that its limit changes nothing."""
+    return JUDGED if at[LIMIT] == LIMITED else JUDGED[:-1]
+
+
+def at_point(frame: pd.DataFrame, at: At) -> pd.DataFrame:
+    """The runs of the nine workloads, or of as many as are at hand, at a point, with those of Ideal."""
+    frame = frame[(frame["source"] == RECORDED) & frame["app"].isin(NINE)]
+    found = rows_at(frame, at)
+    if at[LIMIT] == LIMITED:
+        return found
+    same = rows_at(frame, {**at, LIMIT: LIMITED})
+    return pd.concat([found, same[same["scheme"] == "ideal"]])
+
+
+def drawn(frame: pd.DataFrame) -> pd.DataFrame:
+    """The runs that are drawn."""
+    return rows_at(frame[frame["scheme"].isin(SCHEMES)], DRAWN)
+
+
+def judged_points(frame: pd.DataFrame) -> list[tuple[At, pd.DataFrame]]:
+    """The points at which all nine workloads were run, and their runs."""
+    found = [(at, at_point(frame, at)) for at in POINTS]
+    return [(at, rows) for at, rows in found if set(rows["app"]) >= set(NINE)]
 
 
 def speed(frame: pd.DataFrame, state: str) -> pd.DataFrame:
@@ -155,7 +227,7 @@ def states(frame: pd.DataFrame) -> list[str]:
     return [state for state in STATES if (frame["state"] == state).any()]
 
 
-def _sources_below(axes: Axes, sources: Sequence[str], width: int = 1) -> None:
+def sources_below(axes: Axes, sources: Sequence[str], width: int = 1) -> None:
     """Names below the axis where the requests of each stretch of groups come from, each of `width` bars."""
     start = 0
     for source, stretch in groupby(sources):
@@ -176,8 +248,8 @@ def _sources_below(axes: Axes, sources: Sequence[str], width: int = 1) -> None:
 
 def _means(table: pd.DataFrame, frame: pd.DataFrame, state: str) -> pd.DataFrame:
     """Geometric means: of the apps of the claims, and of all workloads of the paper where all of them were run."""
-    judged = speed(of_claims(frame), state)
-    rows = {("geometric means", f"claims\n({len(judged)})"): judged}
+    judged = speed(at_point(frame, DRAWN), state)
+    rows = {("geometric means", f"recorded\n({len(judged)})"): judged}
     ours = table[table.index.get_level_values(0) != ELSEWHERE]
     if len(ours) == len(APPS) + len(OTHERS):
         rows["geometric means", f"all\n({len(ours)})"] = ours
@@ -185,6 +257,7 @@ def _means(table: pd.DataFrame, frame: pd.DataFrame, state: str) -> pd.DataFrame
 
 
 def _f9_draw(frame: pd.DataFrame) -> Drawing:
+    frame = drawn(frame)
     present = states(frame)
     figure, panels = draw.canvas(rows=len(present), width=12.5, height=3.8)
     for axes, state in zip(panels, present, strict=True):
@@ -196,7 +269,7 @@ def _f9_draw(frame: pd.DataFrame) -> Drawing:
             for bar, source in zip(bars, sources, strict=True):
                 bar.set_hatch("////" if source == GENERATED else "")
                 bar.set_edgecolor("white")
-        _sources_below(axes, sources)
+        sources_below(axes, sources)
         paper = 1.04 if state == "no GC" else 1.26
         means = [place for place, source in enumerate(sources) if source == "geometric means"]
         bases = [float(table["hpb"].iloc[place]) for place in means]
@@ -210,38 +283,90 @@ def _f9_draw(frame: pd.DataFrame) -> Drawing:
 
 
 def _f9_measure(frame: pd.DataFrame) -> list[Measured]:
-    """Of five of the nine whole workloads, whose host started cold: no point of the maps yet, so it stands beside."""
-    frame = of_claims(frame)
-    measured = []
-    gaps: dict[str, pd.Series] = {}
-    for state in states(frame):
-        table = speed(frame, state)
-        gain = (geomean(table["hp-ufs"] / table["hpb"]) - 1) * 100
-        claim = "hp-ufs.f9.nogc-geomean" if state == "no GC" else "hp-ufs.f9.gc-geomean"
-        each = (table["hp-ufs"] / table["hpb"] - 1) * 100
-        measured.append(Measured(claim, gain, OF_FIVE, f"of {named(each)}", role="beside"))
-        gaps[state] = (1 - table["hp-ufs"] / table["ideal"]) * 100
-    gap, every = "hp-ufs.abs.gap-to-ideal", pd.concat(list(gaps.values()))
-    told = "; ".join(f"{state}: {named(values)}" for state, values in gaps.items())
-    why = _why_gap(frame) if "GC" in gaps else ""
-    return [*measured, Measured(gap, float(every.mean()), OF_FIVE, told, role="beside", reason=why)]
+    """Throughput over HPB and below Ideal; of fewer than the nine workloads it stands beside."""
+    points = judged_points(frame)
+    if not points:
+        return _f9_parts(at_point(frame, DRAWN), {}, beside=True)
+    found = [part for at, rows in points for part in _f9_parts(rows, at)]
+    placed = at_point(frame, PLACED)
+    cold = at_point(frame, {**PLACED, START: COLD})
+    return [
+        *found,
+        *_gain_parts(placed, "no GC", {}, foil=AT_ONCE),
+        *_gain_parts(placed, "GC", {}, foil=SEARCHES),
+        Measured(GAP, _gap(cold, "hp-ufs"), role="foil", foil="host cache empty at the start"),
+        Measured(GAP, _gap(placed, "hpb"), role="foil", foil="HPB in the place of HP-UFS"),
+    ]
 
 
-def _why_gap(frame: pd.DataFrame) -> str:
+GAP = "hp-ufs.abs.gap-to-ideal"
+
+
+def _f9_parts(rows: pd.DataFrame, at: At, *, beside: bool = False) -> list[Measured]:
+    """What the claims say of the runs of a point."""
+    present = states(rows)
+    found = [part for state in present for part in _gain_parts(rows, state, at)]
+    gaps = [_below_ideal(rows, state, "hp-ufs") for state in present]
+    told = "; ".join(f"{state}: {named(values)}" for state, values in zip(present, gaps, strict=True))
+    why = _why_gap(rows) if "GC" in present else ""
+    found += [
+        Measured(GAP, value, told="" if case else told, at=at, case=case, reason="" if case else why)
+        for case, value in left_out(pd.concat(gaps), lambda values: float(values.mean()))
+    ]
+    if not beside:
+        return found
+    whole = [part for part in found if not part.case and not part.part]
+    return [replace(part, part=OF_FIVE, role="beside", at={}) for part in whole]
+
+
+def _gain_parts(rows: pd.DataFrame, state: str, at: At, *, foil: str = "") -> list[Measured]:
+    """The gain of HP-UFS, or of a foil, over HPB in a state of the device."""
+    claim = "hp-ufs.f9.nogc-geomean" if state == "no GC" else "hp-ufs.f9.gc-geomean"
+    table = throughput(rows, state)
+    ratio = table[foil or "hp-ufs"] / table["hpb"]
+    each = (ratio - 1) * 100
+    own: list[tuple[str, float]] = left_out(ratio, lambda values: (geomean(values) - 1) * 100)
+    found = [
+        Measured(claim, value, told="" if case else f"of {named(each)}", at=at, case=case)
+        for case, value in (own[:1] if foil else own)
+    ]
+    if state == "no GC" and "YT" in app_names(each):
+        found.append(Measured(claim, float(each["YT"]), "YT", at=at))
+    return [replace(part, role="foil") for part in found] if foil else found
+
+
+def throughput(rows: pd.DataFrame, state: str) -> pd.DataFrame:
+    """Throughput: a row for each app, a column for each scheme."""
+    return rows[rows["state"] == state].set_index(["app", "scheme"])["throughput_mib_per_s"].unstack("scheme")
+
+
+def left_out(values: pd.Series, mean: Callable[[pd.Series], float]) -> list[tuple[str, float]]:
+    """A mean over workloads, and with each of them left out once."""
+    apps = list(dict.fromkeys(app_names(values)))
+    return [("", mean(values)), *((f"without {app}", mean(values.drop(app))) for app in apps)]
+
+
+def _below_ideal(rows: pd.DataFrame, state: str, scheme: str) -> pd.Series:
+    table = throughput(rows, state)
+    return (1 - table[scheme] / table["ideal"]) * 100
+
+
+def _gap(rows: pd.DataFrame, scheme: str) -> float:
+    return float(pd.concat([_below_ideal(rows, state, scheme) for state in states(rows)]).mean())
+
+
+def _why_gap(rows: pd.DataFrame) -> str:
     """What HP-UFS's time over Ideal's goes into under GC."""
-    rows = frame[(frame["state"] == "GC") & ~frame["app"].isin(READERS)].set_index(["scheme", "app"])
-    ours, ideal = rows.loc["hp-ufs"], rows.loc["ideal"]
+    own = rows[(rows["state"] == "GC") & ~rows["app"].isin(READERS)].set_index(["scheme", "app"])
+    ours, ideal = own.loc["hp-ufs"], own.loc["ideal"]
     more = (ours["sim_seconds"] - ideal["sim_seconds"]).sum()
     held = (ours["device_exclusive_ns"] - ideal["device_exclusive_ns"]).sum() / 1e9
     changed = ours["device_gc_units_programmed"] + ours["device_data_units_programmed"]
-    writes = ours["device_segment_writes"].sum()
     return (
-        f"nearly all of it comes under GC: the ageing has spread the device's pages, so that {len(ours)} applications "
-        f"change {changed.sum():,.0f} entries in segments of which {CACHE} MB of host memory hold a fifth; "
-        f"{ours['host_segment_reads'].sum():,.0f} segments are read for that, and {writes:,.0f} written. "
-        f"{held / more * 100:.0f}% of the time over Ideal's is GC that waits for them and holds the device's front end."
-        " Host memory without a limit takes less than half of the gap away: segments also have to be written when the "
-        "log block that they wait for has to go"
+        f"under GC {len(ours)} applications and the copies of GC change {changed.sum():,.0f} entries; "
+        f"{ours['host_segment_reads'].sum():,.0f} segments are read for that, and "
+        f"{ours['device_segment_writes'].sum():,.0f} written. GC holds the device's front end for "
+        f"{held / more * 100:.0f}% of the time over Ideal's"
     )
 
 
@@ -255,85 +380,7 @@ def app_names(values: pd.Series) -> list[str]:
     return [str(app) for app in values.index.get_level_values(values.index.nlevels - 1)]
 
 
-F9 = figure("hp-ufs/f9", runs=_runs, judged=_judged, draw=_f9_draw, measure=_f9_measure)
-
-
-def _f10_draw(frame: pd.DataFrame) -> Drawing:
-    present = states(frame)
-    figure, panels = draw.canvas(rows=len(present), width=12.5, height=4.0)
-    for axes, state in zip(panels, present, strict=True):
-        rows = frame[frame["state"] == state]
-        causes = [column for column in rows.columns if column.startswith("nand_")]
-        table = rows.set_index(["source", "app", "scheme"])[causes]
-        apps = list(dict.fromkeys(zip(rows["source"], rows["app"], strict=True)))
-        parts = [table.xs(app, level=("source", "app")).reindex(SCHEMES) for app in apps]
-        parts = [part / part.loc["ufs"].sum() for part in parts]
-        short = {"ufs": "U", "hpb": "H", "ufs-tuned": "u", "hpb-tuned": "h", "hp-ufs": "P", "ideal": "I"}
-        draw.stacked_causes(axes, pd.concat(parts).set_axis([short[scheme] for _ in apps for scheme in SCHEMES]))
-        axes.tick_params(axis="x", labelsize=6.5, length=0)
-        for number, (_, app) in enumerate(apps):
-            middle = number * len(SCHEMES) + (len(SCHEMES) - 1) / 2
-            axes.annotate(app, (middle, 0), (0, -24), "data", "offset points", ha="center", fontsize=9)
-        _sources_below(axes, [source for source, _ in apps], len(SCHEMES))
-        axes.margins(x=0.01)
-        axes.set_title("without GC" if state == "no GC" else "with GC", fontsize=10)
-        axes.set_ylabel("NAND time over UFS")
-    panels[-1].set_xlabel("U = UFS, H = HPB, u, h = both tuned, P = HP-UFS, I = Ideal", labelpad=52)
-    draw.legend(panels[-1], outside=True)
-    return figure
-
-
-def _each(claim: str, values: dict[str, float], part: str, why: str) -> list[Measured]:
-    """A value of each application, which stands beside as those of Fig. 9 do."""
-    return [Measured(claim, value, f"{part}{app}", role="beside", reason=why) for app, value in values.items()]
-
-
-def _why_search(hpb: dict[str, pd.Series]) -> str:
-    victims = sum(run["device_gc_victims"] for run in hpb.values())
-    reads = sum(run["device_search_segment_reads"] for run in hpb.values())
-    return (
-        f"the search reads {reads / victims:,.0f} segments for each of {victims} victims, one for each segment that "
-        "has a page there; how many that were in the paper, and how many victims its runs had, it does not say"
-    )
-
-
-def _why_written(hpb: dict[str, pd.Series], ours: dict[str, pd.Series], *, gc: bool) -> str:
-    theirs, own = (sum(run["device_segment_writes"] for run in runs.values()) for runs in (hpb, ours))
-    found = f"HP-UFS writes {own:,.0f} segments where HPB writes {theirs:,.0f}: "
-    if not gc:
-        return found + "the host's memory holds all that an application changes"
-    return found + (
-        f"copies and writes change segments all over an aged device, of which {CACHE} MB of host memory hold a fifth, "
-        "so most are given back after a few changes. HPB collects them in its log until a flush"
-    )
-
-
-def _f10_measure(frame: pd.DataFrame) -> list[Measured]:
-    """The paper gives the range over its workloads, and the claim one band around its middle."""
-    frame = of_claims(frame)
-    measured = []
-    for state in states(frame):
-        rows = frame[frame["state"] == state].set_index(["app", "scheme"])
-        causes = [column for column in rows.columns if column.startswith("nand_")]
-        apps = [app for app in dict.fromkeys(rows.index.get_level_values("app")) if app not in READERS]
-        hpb = {app: rows.loc[(app, "hpb")] for app in apps}
-        ours = {app: rows.loc[(app, "hp-ufs")] for app in apps}
-        if state == "GC":
-            shares = {
-                app: float(run["nand_valid_page_search_ns"] / run[causes].sum() * 100) for app, run in hpb.items()
-            }
-            search = "hp-ufs.f10.valid-page-search"
-            measured += _each(search, shares, "HPB: ", _why_search(hpb))
-            none = all(run["nand_valid_page_search_ns"] == 0 for run in ours.values())
-            measured.append(Measured(search, none, "HP-UFS: none at all", role="beside"))
-        cuts = {app: float((1 - ours[app]["nand_map_write_ns"] / hpb[app]["nand_map_write_ns"]) * 100) for app in apps}
-        part = "with GC: " if state == "GC" else "without GC: "
-        why = _why_written(hpb, ours, gc=state == "GC")
-        measured += _each("hp-ufs.f10.segment-write", cuts, part, why)
-    return measured
-
-
-F10 = figure("hp-ufs/f10", runs=_runs, judged=_judged, draw=_f10_draw, measure=_f10_measure)
+F9 = figure("hp-ufs/f9", runs=runs, judged=judged, draw=_f9_draw, measure=_f9_measure)
 
 
 def _timed_runs(setting: Setting) -> list[Run]:
@@ -361,4 +408,4 @@ def _timed_draw(frame: pd.DataFrame) -> Drawing:
 
 F9_TIMED = figure("hp-ufs/f9-timed", runs=_timed_runs, draw=_timed_draw)
 
-FIGURES = (F9, F9_TIMED, F10)
+FIGURES = (F9, F9_TIMED)

@@ -31,7 +31,7 @@ import ufsim
 from ufsim import Spec, StateCache, outputs
 from ufsim_papers.figure import Setting
 from ufsim_papers.folders import FOLDERS
-from ufsim_papers.hp_ufs import apps, writes
+from ufsim_papers.hp_ufs import apps, gc, writes
 
 KEPT = FOLDERS / "hp-ufs/flush-search.json"
 SCHEMES = ("ufs", "hpb")
@@ -84,7 +84,7 @@ def measured_besides(scheme: str, own: Own, setting: Setting) -> dict[str, Throu
     specs = {
         "f6_4g": over(scheme, 4, setting),
         "f6_64g": over(scheme, 64, setting),
-        "f7": [run.spec for run in writes.gc_runs(setting, [scheme])],
+        "f7": [run.spec for run in gc.gc_runs(setting, [scheme])],
         "f9_gc": [run.spec for run in replays if run.labels["state"] == "GC"],
     }
     with TemporaryDirectory(prefix="flush-search-") as states:

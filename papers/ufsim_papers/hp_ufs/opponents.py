@@ -7,7 +7,7 @@ from matplotlib.figure import Figure as Drawing
 
 from ufsim_papers import draw
 from ufsim_papers.figure import Run, Setting, figure
-from ufsim_papers.hp_ufs import apps, sqlite, writes
+from ufsim_papers.hp_ufs import apps, gc, sqlite, writes
 
 OPPONENTS = {"hpb": "over HPB", "hpb-tuned": "over HPB tuned"}
 SCHEMES = (*OPPONENTS, "hp-ufs")
@@ -30,9 +30,9 @@ def _runs(setting: Setting) -> list[Run]:
         replace(run, labels={"experiment": f"apps, {run.labels['state']}", "load": run.labels["app"], **run.labels})
         for run in apps.runs_of(apps.recorded(setting), setting, schemes=SCHEMES)
     ]
-    gc = [] if setting.quick else writes.gc_runs(setting, SCHEMES)
-    gc = [replace(run, labels={"experiment": "writes, GC", "load": "", **run.labels}) for run in gc]
-    return [*ranges, *gc, *inserts, *replays]
+    under_gc = [] if setting.quick else gc.gc_runs(setting, SCHEMES)
+    under_gc = [replace(run, labels={"experiment": "writes, GC", "load": "", **run.labels}) for run in under_gc]
+    return [*ranges, *under_gc, *inserts, *replays]
 
 
 def gains(frame: pd.DataFrame) -> pd.DataFrame:
@@ -43,9 +43,9 @@ def gains(frame: pd.DataFrame) -> pd.DataFrame:
     rows: dict[str, dict[str, float]] = {}
     for load, part in frame[frame["experiment"] == "writes"].groupby("load", sort=False):
         rows[f"random writes over {load} GiB (Fig. 6)"] = _higher(part.set_index("scheme")["throughput_mib_per_s"])
-    gc = frame[frame["experiment"] == "writes, GC"]
-    if len(gc):
-        means = writes.iterations(gc).iloc[1:].mean()
+    under_gc = frame[frame["experiment"] == "writes, GC"]
+    if len(under_gc):
+        means = gc.iterations(under_gc).iloc[1:].mean()
         rows["random writes with GC (Fig. 7)"] = _higher(means)
     for state in apps.STATES:
         known = {"GC": "with GC", "no GC": "without GC"}[state]

@@ -11,8 +11,9 @@ from ufsim_papers import draw
 from ufsim_papers.figure import Point, Run, Setting, Value, figure
 from ufsim_papers.folders import job
 from ufsim_papers.hp_ufs import hpb
+from ufsim_papers.hp_ufs.gc import ITERATIONS
 from ufsim_papers.hp_ufs.recovery import PARTS
-from ufsim_papers.hp_ufs.writes import CACHE, ITERATIONS
+from ufsim_papers.hp_ufs.writes import CACHE
 
 SCHEMES = ("ufs", "hpb", "hp-ufs")
 # HPB writes as UFS does: its device need not be aged for this.

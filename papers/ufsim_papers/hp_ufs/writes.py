@@ -2,9 +2,8 @@
 micro-benchmarks.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from functools import partial
 from itertools import product
 
 import pandas as pd
@@ -38,11 +37,6 @@ TUNED = "hpb-tuned"
 ADDRESS_MISS = (
     "segments that a flush writes in order of their addresses lie beside each other, so the next flush reads several "
     "of them with one access to the cells: the same reads take the dies about a third less time"
-)
-# Why no scheme, not even Ideal, is stable from the second iteration on under GC; shown only beside a miss.
-FREE_ABOVE = (
-    "the authors' ageing leaves some 160 free superblocks, 2.5 GiB, above the threshold at which their prototype begins"
-    " GC; they are used up in the first iterations, under every scheme and Ideal too, and only then is there GC"
 )
 RANGES = (1, 2, 4, 8, 16, 32, 64)
 CACHES: tuple[int | str, ...] = (5, 10, 20, 40, "unlimited")
@@ -286,77 +280,4 @@ def _sram_draw(frame: pd.DataFrame) -> Drawing:
 
 T1_SRAM = figure("hp-ufs/t1-sram", runs=_sram_runs, draw=_sram_draw)
 
-ITERATIONS = 8
-
-
-def gc_runs(setting: Setting, schemes: Sequence[str] = SCHEMES) -> list[Run]:
-    """Random writes on an aged device, in eight iterations."""
-    return [
-        Run(
-            {"scheme": scheme},
-            Spec(
-                workload=job("hp-ufs/f7-gc"),
-                scheme=scheme,
-                precondition="none",
-                host_memory_mib=CACHE,
-                settings=hpb.settings(scheme),
-                seed=setting.seed,
-                age=job("hp-ufs/age-gc"),
-            ),
-        )
-        for scheme in schemes
-    ]
-
-
-def iterations(frame: pd.DataFrame) -> pd.DataFrame:
-    """Throughput: a row for each iteration, a column for each scheme."""
-    columns = {f"group_iteration-{n}_mib_per_s": n for n in range(1, ITERATIONS + 1)}
-    return frame.set_index("scheme")[list(columns)].rename(columns=columns).T
-
-
-def _f7_draw(frame: pd.DataFrame) -> Drawing:
-    table = iterations(frame)
-    figure, (axes,) = draw.canvas(width=7.5)
-    draw.lines(axes, table)
-    draw.paper_points(axes, [ITERATIONS - 1], [table["hpb"].iloc[-1] * 1.7], "paper: HPB + 70%")
-    axes.set_xlabel("iteration of 1 GiB")
-    axes.set_ylabel("throughput (MiB/s)")
-    draw.legend(axes)
-    return figure
-
-
-def _f7_measure(frame: pd.DataFrame) -> list[Measured]:
-    """What Fig. 7 says in the text's order, after an ageing that ends in a power cycle: no point of the maps yet."""
-    table = iterations(frame)
-    with_gc = table.iloc[1:]
-    means = with_gc.mean()
-    gains = {hpb: (with_gc["hp-ufs"] / with_gc[hpb] - 1) * 100 for hpb in ("hpb", TUNED) if hpb in table}
-    away = ((with_gc / means - 1).abs().max() * 100)[list(OF_PAPER)]
-    furthest = "furthest from the mean, in per cent: " + ", ".join(f"{name} {x:.1f}" for name, x in away.items())
-    claim, order = "hp-ufs.f7.gc", "hp-ufs.f7.order"
-    above = bool((with_gc["hpb"] < with_gc["hp-ufs"]).all() and (with_gc["hp-ufs"] < with_gc["ideal"]).all())
-    first = bool((table.iloc[0] >= table.max())[list(OF_PAPER)].all())
-    return [
-        *(
-            Measured(
-                claim, float(gain.max()), f"largest gain over {hpb} of iterations 2 to {ITERATIONS}", role="beside"
-            )
-            for hpb, gain in gains.items()
-        ),
-        Measured(claim, float((means["hp-ufs"] / means["hpb"] - 1) * 100), "gain in the mean of these", role="beside"),
-        Measured(order, above, f"HPB < HP-UFS < Ideal in iterations 2 to {ITERATIONS}", role="beside"),
-        Measured(order, first, "each scheme fastest in iteration 1", role="beside"),
-        Measured(
-            order,
-            bool((away <= 10).all()),
-            f"each scheme within 10% of its mean in iterations 2 to {ITERATIONS}",
-            furthest,
-            role="beside",
-            reason=FREE_ABOVE,
-        ),
-    ]
-
-
-F7 = figure("hp-ufs/f7", runs=gc_runs, judged=partial(gc_runs, schemes=OF_PAPER), draw=_f7_draw, measure=_f7_measure)
-
-FIGURES = (T1, T1_SRAM, F6, F7)
+FIGURES = (T1, T1_SRAM, F6)

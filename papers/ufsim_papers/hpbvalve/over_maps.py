@@ -8,7 +8,7 @@ import pandas as pd
 from ufsim_papers import maps
 from ufsim_papers.claims import Claim, Measured, Option, Place
 from ufsim_papers.figure import Point, Setting
-from ufsim_papers.hpbvalve.runs import AT_A_POINT, HPB, hpb_of, on, points, pooled
+from ufsim_papers.hpbvalve.runs import AT_A_POINT, HPB, MEMORY_MIB, hpb_of, on, points, pooled
 from ufsim_papers.hpbvalve.setups import Setup, setup_of
 from ufsim_papers.scorecard import as_placed
 
@@ -18,7 +18,7 @@ Measure = Callable[[pd.DataFrame, Mapping[str, Option]], list[Measured]]
 
 @dataclass(frozen=True)
 class OverMap:
-    """A claim over its map: with which schemes, on which phones, what it gives there, and what its foil gives.
+    """A claim over its map: with which schemes and sizes of HPB, on which phones, what it gives there, and its foil.
 
     The foil is measured at the default, from the sequences that all schemes have there.
     """
@@ -29,6 +29,7 @@ class OverMap:
     measure: Measure
     foil: Measure | None = None
     foil_scheme: str = ""
+    sizes: Sequence[int] = (MEMORY_MIB,)
 
     def runs(self, setting: Setting) -> list[Point]:
         """The runs that are known to be needed, with a few sequences each."""
@@ -37,7 +38,7 @@ class OverMap:
         claim = as_placed(self.claim)
         found = self._at(setting, claim, maps.needed(claim))
         foil = [self.foil_scheme] if self.foil_scheme else []
-        return found + points(setting, foil, repeats=range(AT_A_POINT), setup=self.base)
+        return found + points(setting, foil, self.sizes, range(AT_A_POINT), self.base)
 
     def further(self, setting: Setting, frame: pd.DataFrame) -> list[Point]:
         """The runs of the joint ends, which are known when the rest is measured."""
@@ -70,8 +71,9 @@ class OverMap:
             for point in points(
                 setting,
                 [hpb_of(phone) if scheme == HPB else scheme for scheme in self.schemes],
-                repeats=range(AT_A_POINT),
-                setup=phone,
+                self.sizes,
+                range(AT_A_POINT),
+                phone,
             )
         ]
 

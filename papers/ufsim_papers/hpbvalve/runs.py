@@ -152,16 +152,22 @@ def points(
             run,
             inputs={
                 **asdict(run),
-                "text": setup.scenario(scenario),
-                "profile": setup.settings(),
+                "text": run.setup.scenario(scenario),
+                "profile": run.setup.settings(),
                 "settings": SETTINGS.get(scheme),
             },
         )
         for scheme in schemes
         for size in (sizes if scheme not in ("ufs", "ideal") else (MEMORY_MIB,))
         for seed in (setting.seed + place for place in repeats)
-        for run in [PhoneRun(scheme, size, seed, scenario, setup, setting.verify, timeline=seed == setting.seed)]
+        for phone_of in [setup.simulated(gives_back=base_of(scheme) == "hpbvalve")]
+        for run in [PhoneRun(scheme, size, seed, scenario, phone_of, setting.verify, timeline=seed == setting.seed)]
     ]
+
+
+def base_of(scheme: str) -> str:
+    """The scheme of ufsim that a figure's scheme is, perhaps with settings of its own."""
+    return SETTINGS.get(scheme, (scheme, {}))[0]
 
 
 # In lists of schemes: that which the paper calls UFS+HPB, or HPB, on a phone.

@@ -60,6 +60,14 @@ class Setup:
             "nand.page_register": self.register,
         }
 
+    def simulated(self, *, gives_back: bool) -> "Setup":
+        """The phone without what changes nothing in the run of a scheme that is named, so that equal runs are one.
+
+        Policy and reservation only tell which scheme stands for HPB; relief asks whether something was given back.
+        """
+        same = replace(self, policy=Setup.policy, reserved=Setup.reserved)
+        return same if gives_back else replace(same, relief=Setup.relief)
+
     def labels(self) -> dict[str, Any]:
         """Columns of a figure's frame."""
         return {f"setup_{name}": value for name, value in asdict(self).items()}

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure as Drawing
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured, Option, claim_of
 from ufsim_papers.figure import Point, Setting, figure
-from ufsim_papers.hpbvalve.over_maps import OverMap, common
+from ufsim_papers.hpbvalve.over_maps import OverMap
 from ufsim_papers.hpbvalve.runs import (
     APPS,
     AT_A_POINT,
@@ -207,20 +207,17 @@ F5 = figure("hpbvalve/f5", runs=_f5_runs, draw=_f5_draw, measure=pooled(_f5_meas
 
 
 def _f6_runs(setting: Setting) -> list[Point]:
+    """What is drawn; the claim's map; and where UB's reads tell the memory of the system."""
     sizes = (16, 256, 1024) if setting.quick else SIZES
     drawn = points(setting, ("ufs",)) + points(setting, SIZED, sizes)
     if setting.quick:
         return drawn
-    # The claim's foil frees its memory for apps; and where UB's reads tell the memory of the system. The default alone
-    # is measured of the map.
-    few = range(AT_A_POINT)
-    foil = points(setting, ("hpbvalve",), sizes, few)
     placing = [
         point
         for mib in SYSTEM_MIB
-        for point in points(setting, ("ufs", RESERVED), sizes[-1:], few, replace(USUAL, system_mib=mib))
+        for point in points(setting, ("ufs", RESERVED), sizes[-1:], range(AT_A_POINT), replace(USUAL, system_mib=mib))
     ]
-    return [*drawn, *foil, *placing]
+    return [*drawn, *TRADE.runs(setting), *placing]
 
 
 TRADEOFF = "hpbvalve.f6.size-tradeoff"
@@ -280,14 +277,21 @@ def _f6_draw(frame: pd.DataFrame) -> Drawing:
 
 
 def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
-    usual = same_phone(frame, USUAL)
-    valve = "hpbvalve" in set(usual["scheme"])
-    own = pooled(lambda rows: _tradeoff(rows, RESERVED))(usual[usual["scheme"] != "hpbvalve"])
-    foil = _tradeoff(common(usual, ("ufs", "hpbvalve")), "hpbvalve") if valve else []
-    return [*own, *(replace(one, role="foil") for one in foil), *_placing(frame)]
+    return [*TRADE.measured(frame), *_placing(frame)]
 
 
-def _tradeoff(frame: pd.DataFrame, scheme: str) -> list[Measured]:
+def _tradeoff(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measured]:
+    del at
+    return _by_size(frame, HPB)
+
+
+def _frees_for_apps(frame: pd.DataFrame, at: Mapping[str, Option]) -> list[Measured]:
+    """The foil: HPB that frees its memory when an app would be killed."""
+    del at
+    return _by_size(frame, "hpbvalve")
+
+
+def _by_size(frame: pd.DataFrame, scheme: str) -> list[Measured]:
     """What the claim says of a scheme, from size to size."""
     table, kills = uses(frame, first=True), killed(frame)
     sums = by_size(table, scheme)
@@ -306,9 +310,13 @@ def _tradeoff(frame: pd.DataFrame, scheme: str) -> list[Measured]:
     return [Measured(TRADEOFF, holds, part, told) for part, (holds, told) in parts.items()]
 
 
+TRADE = OverMap(TRADEOFF, ("ufs", HPB), USUAL, _tradeoff, _frees_for_apps, "hpbvalve", SIZES)
+
+
 def more_reads_of_ub(frame: pd.DataFrame, mib: int) -> float | None:
     """By how many per cent UB reads more with the largest HPB than with none, where the system takes so much."""
     rows = same_phone(frame, replace(USUAL, system_mib=mib))
+    rows = rows[(rows["scheme"] == "ufs") | (rows["memory_mib"] == SIZES[-1])]
     if not {"ufs", RESERVED} <= set(rows["scheme"]):
         return None
     own = by_size(uses(rows, first=True), RESERVED).loc["UB"]["reads"]

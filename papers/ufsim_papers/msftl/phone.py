@@ -13,13 +13,12 @@ from matplotlib.figure import Figure as Drawing
 from ufsim import Spec, StateCache, outputs, trace_convert
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured, Option
-from ufsim_papers.figure import Run, Setting, cell, figure
+from ufsim_papers.figure import Run, Setting, figure
 from ufsim_papers.folders import job
 from ufsim_papers.msftl.writes import (
     BASE,
     COLOURS,
     FTLS,
-    GC,
     MAP,
     MINI,
     ONE,
@@ -32,25 +31,27 @@ from ufsim_papers.msftl.writes import (
     stacks,
 )
 
+NEXUS5 = "nexus5-zhou"
 PIXEL4 = "pixel4-hpufs"
 PIXEL6 = "pixel6a-technion"
 PAGES = ("pages",)
 # Two of the paper's own 18 applications; the other traces stand in for the rest. Left out are the two that would
 # outweigh all others: an execution of Telegram (252,000 requests) and the 25 GiB download of Genshin Impact.
 TRACES: tuple[tuple[tuple[str, str], tuple[str, ...]], ...] = (
-    (("nexus5-zhou", "Installing_log181.txt.xz"), ("packed", "pages")),
-    (("nexus5-zhou", "Movie_log121.txt.xz"), ("packed", "pages")),
+    ((NEXUS5, "Installing_log181.txt.xz"), ("packed", "pages")),
+    ((NEXUS5, "Movie_log121.txt.xz"), ("packed", "pages")),
     *(((PIXEL4, app), ()) for app in ("twitter", "chrome", "facebook", "camera-picture", "genshinimpact")),
     *(
         ((PIXEL6, f"{name}.csv.xz"), PAGES)
         for name in ("telegram_precond", "pubg_precond", "pubg_exec", "genshin_impact_exec")
     ),
 )
+# In the place of a trace that is left out: all that are not the paper's own.
+OTHERS = "those of other phones"
 HEADER = "time_ns,op,device,sector,bytes,flags,latency_ns,process"
 PAUSE_NS = 1_000_000
+SECTORS_PER_MIB = 2048
 FILLS = ("quarter", "half", "full")
-# All blocks but those at which GC begins are written at random, with repetition: GC from the first request on.
-REPEATED = "full, with repetition"
 # How much of the drive is written before.
 FILLED = {"quarter": QUARTER, "half": "64584m", "full": "129168m"}
 # The full drive where GC's operations take their time, too.
@@ -58,14 +59,19 @@ WITH_GC = "full, with GC's time"
 PAGE_SIZES = (16, 8, 4)
 
 
-def phone_trace(setting: Setting, without: str = "") -> Path:
-    """All traces, or all but one, one after another in one file, which is kept with the aged states."""
-    sources = [(setting.trace(*parts), clean) for parts, clean in TRACES if parts[-1] != without]
-    key = hashlib.sha256(repr([(str(path), clean, size_of(path)) for path, clean in sources]).encode()).hexdigest()
+def phone_trace(setting: Setting, without: str = "", moved_mib: int | None = None) -> Path:
+    """All traces, or all but one, one after another in one file, which is kept with the aged states.
+
+    With `moved_mib` all addresses are higher by as much, and the number of a trace stands for its processes.
+    """
+    kept = [own for own in TRACES if own[0][-1] != without and (without != OTHERS or own[0][0] == NEXUS5)]
+    sources = [(setting.trace(*parts), clean) for parts, clean in kept]
+    named = [(str(path), clean, size_of(path)) for path, clean in sources]
+    key = hashlib.sha256(repr(named if moved_mib is None else (named, moved_mib)).encode()).hexdigest()
     path = StateCache().directory / f"msftl-phone-{key[:16]}.csv"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        join(sources, path)
+        join(sources, path, moved_mib)
     return path
 
 
@@ -74,7 +80,7 @@ def size_of(path: Path) -> int:
     return sum(file.stat().st_size for file in (path.iterdir() if path.is_dir() else (path,)))
 
 
-def join(sources: Iterable[tuple[Path, tuple[str, ...]]], out: Path) -> None:
+def join(sources: Iterable[tuple[Path, tuple[str, ...]]], out: Path, moved_mib: int | None = None) -> None:
     """Writes traces one after another to a file, as those of one device. The file appears when it is complete."""
     start = 0
     with (
@@ -84,12 +90,15 @@ def join(sources: Iterable[tuple[Path, tuple[str, ...]]], out: Path) -> None:
     ):
         part = Path(folder) / "part.csv"
         file.write(f"{HEADER}\n".encode())
-        for path, clean in sources:
+        for number, (path, clean) in enumerate(sources):
             trace_convert(path, part, "csv", clean=clean)
             last = 0
             for line in filter(lambda line: not line.startswith("#"), part.read_text().splitlines()[1:]):
                 time, operation, _, rest = line.split(",", 3)
                 last = int(time)
+                if moved_mib is not None:
+                    sector, middle = rest.split(",", 1)
+                    rest = f"{int(sector) + moved_mib * SECTORS_PER_MIB},{middle.rsplit(',', 1)[0]},{number}"
                 file.write(f"{start + last},{operation},phone,{rest}\n".encode())
             start += last + PAUSE_NS
 
@@ -99,7 +108,7 @@ def phone_spec(ftl: str, fill: str, setting: Setting) -> Spec:
     mappings, unless `fill` is `WITH_GC`."""
     timed = fill == WITH_GC
     base = spec(str(phone_trace(setting)), ftl, setting, None if timed else {"what_if.free": "gc"})
-    age = job("msftl/age-repeated") if fill == REPEATED else job("msftl/age", IO_SIZE=FILLED["full" if timed else fill])
+    age = job("msftl/age", IO_SIZE=FILLED["full" if timed else fill])
     return replace(base, replay="closed", depth=1, age=age)
 
 
@@ -108,7 +117,7 @@ RARE_MIB = 90
 
 
 def _f2_runs(setting: Setting) -> list[Run]:
-    left_out = [] if setting.quick else [parts[-1] for parts, _ in TRACES]
+    left_out = [] if setting.quick else [*(parts[-1] for parts, _ in TRACES), OTHERS]
     cases = [("", {}), *((name, {}) for name in left_out), ("", {"scheme.base-dftl.flush_mib": RARE_MIB})]
     return [
         Run(
@@ -149,6 +158,10 @@ def _f2_measure(frame: pd.DataFrame) -> list[Measured]:
         at: dict[str, Option] = {"msftl.traces": "each left out once"} if without else {}
         case = f"without {without}" if without else ""
         ratio = ratios(own)
+        if without == OTHERS:
+            alone = "the 2 of the 31 traces alone"
+            measured += [Measured(claim, float(ratio[size]), f"{alone}, {size} KiB", role="beside") for size in names]
+            continue
         measured += [Measured(claim, float(ratio[size]), part, at=at, case=case) for size, part in names.items()]
     rare = ratios(frame[~usual])
     return measured + [Measured(claim, float(rare[size]), part, role="foil") for size, part in names.items()]
@@ -158,24 +171,11 @@ F2 = figure("msftl/f2", runs=_f2_runs, draw=_f2_draw, measure=_f2_measure)
 
 
 def _phone_runs(setting: Setting) -> list[Run]:
-    return _runs(("full",) if setting.quick else (*FILLS, REPEATED), setting)
+    return _runs(("full",) if setting.quick else FILLS, setting)
 
 
 def _response_runs(setting: Setting) -> list[Run]:
     return _runs(("full", WITH_GC) if setting.quick else (*FILLS, WITH_GC), setting)
-
-
-def _response_judged(setting: Setting) -> list[Run]:
-    return _compared(_runs(("full", WITH_GC), setting))
-
-
-def _phone_judged(setting: Setting) -> list[Run]:
-    return _compared(_phone_runs(setting))
-
-
-def _compared(runs: list[Run]) -> list[Run]:
-    """The runs of those FTLs that the claims compare."""
-    return [run for run in runs if run.labels["ftl"] in (BASE, MINI, ONE)]
 
 
 def _runs(fills: Iterable[str], setting: Setting) -> list[Run]:
@@ -196,7 +196,7 @@ def by_fill(frame: pd.DataFrame, column: str) -> pd.DataFrame:
 
 def fills_of(frame: pd.DataFrame) -> list[str]:
     """The fills that were run, in order."""
-    return [fill for fill in (*FILLS, REPEATED, WITH_GC) if fill in set(frame["filled"])]
+    return [fill for fill in (*FILLS, WITH_GC) if fill in set(frame["filled"])]
 
 
 def cuts(table: pd.DataFrame, ftl: str, against: str) -> dict[str, float]:
@@ -223,59 +223,20 @@ def _f5_draw(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-def no_gc(frame: pd.DataFrame, fill: str) -> str:
-    """Why there is little to save on a drive of which only so much is written."""
-    rows = frame[(frame["filled"] == fill) & (frame["ftl"] == BASE)]
-    share = float((mappings(rows) / rows["device_host_units_written"]).iloc[0] * 100)
-    free = int(rows["device_free_superblocks"].iloc[0])
-    return (
-        f"no GC: {free:,} of 15,040 blocks are still free at the end. The traces' own writes update so many entries "
-        f"of a translation page (Fig. 2) that Base-DFTL's mappings are {share:.1f}% of the user data, and no FTL can "
-        "save more than that. The paper's must be moving data long before blocks run short; it does not say by which "
-        "rule, and none that its words allow gives its numbers (see the page of the paper)"
-    )
-
-
-def little_left(frame: pd.DataFrame) -> str:
-    """Why there is less to save against the mini-page FTL after a fill with repetition."""
-    shares = amounts(frame).assign(filled=frame["filled"])[frame["ftl"] == MINI].set_index("filled")
-    copied, mapped = shares[GC] / shares[USER], shares[MAP] / shares[USER]
-    left = float(mapped.loc[REPEATED])
-    return (
-        f"places that were filled twice leave emptier victims, so GC copies {copied.loc[REPEATED]:.2f} times the user "
-        f"data and not {copied.loc['full']:.2f} times, as with each chunk once. Mappings of the mini-page FTL are then "
-        f"{left * 100:.1f}% of the user data, and not {mapped.loc['full'] * 100:.1f}%: an FTL that wrote no mappings "
-        f"at all would save {cut(1.0, 1.0 + left):.1f}%"
-    )
-
-
 def _f5_measure(frame: pd.DataFrame) -> list[Measured]:
-    """The fills that the text names, each chunk once: a point of the first map. The rest of the maps is not built."""
+    """The most literal rule as it is simulated, beside the maps, which `rules` counts."""
     written = user_and_map(frame)
     total, mini = cuts(written, ONE, BASE), cuts(written, ONE, MINI)
     with_gc = cuts(by_fill(frame.assign(written=amounts(frame).sum(axis=1)), "written"), ONE, BASE)
-    claim, versus = "msftl.f5.phone-total", "msftl.f5.phone-vs-mini"
-    parts = [
-        Measured(
-            claim,
-            total[fill],
-            "" if fill == "full" else fill,
-            f"with what GC has copied {with_gc[fill]:.1f}%",
-            reason=no_gc(frame, fill) if fill != "full" else "",
-        )
-        for fill in FILLS
-        if fill in total
+    told = {fill: f"with what GC has copied {with_gc[fill]:.1f}%" for fill in total}
+    return [
+        Measured(f"msftl.f5.{claim}", value, f"simulated, {fill}", told[fill], role="beside")
+        for claim, own in (("phone-total", total), ("phone-vs-mini", mini))
+        for fill, value in own.items()
     ]
-    if set(FILLS) <= set(total):
-        parts.append(Measured(claim, total["quarter"] < total["half"] < total["full"], "rising"))
-    if REPEATED in total:
-        name, why = "full, filled with repetition", little_left(frame)
-        parts.append(Measured(claim, total[REPEATED], name, role="beside"))
-        parts.append(Measured(versus, mini[REPEATED], name, role="beside", reason=why))
-    return parts + [Measured(versus, mini[fill], fill, role="beside") for fill in FILLS if fill in mini]
 
 
-F5 = figure("msftl/f5", runs=_phone_runs, judged=_phone_judged, draw=_f5_draw, measure=_f5_measure)
+F5 = figure("msftl/f5", runs=_phone_runs, draw=_f5_draw, measure=_f5_measure)
 
 
 def _f6_draw(frame: pd.DataFrame) -> Drawing:
@@ -312,43 +273,6 @@ def draw_times(whole: Axes, tail: Axes, row: pd.Series) -> None:
     tail.plot([row["all_max_ns"] / 1e9], [1 / count], marker="v", ms=7, color=colour, clip_on=False)
 
 
-def gc_takes(frame: pd.DataFrame) -> str:
-    """What GC costs every FTL alike on the full drive."""
-    row = frame[(frame["filled"] == WITH_GC) & (frame["ftl"] == BASE)].iloc[0]
-    total = row[[name for name in row.index if name.startswith("nand_")]].sum()
-    share = {name: row[f"nand_{name}_ns"] / total * 100 for name in ("map_write", "gc_write", "valid_page_search")}
-    copied = row["device_gc_units_programmed"] / row["device_host_units_written"]
-    return (
-        f"GC copies {copied:.2f} times the user data under every FTL, and of the dies' time under Base-DFTL programs "
-        f"of these are {share['gc_write']:.0f}%, its search {share['valid_page_search']:.0f}%, and programs of "
-        f"mappings {share['map_write']:.0f}%"
-    )
-
-
-def _f6_measure(frame: pd.DataFrame) -> list[Measured]:
-    mean, worst, late = (by_fill(frame, f"all_{name}_ns") for name in ("mean", "max", "p999"))
-    average, longest, tail = (cuts(table, ONE, BASE) for table in (mean, worst, late))
-    why_worst = (
-        "under MSFTL-1KiB the worst requests are packed writes of a Nexus 5, up to 21.6 MiB in one; the longest takes "
-        f"{cell(worst, 'full', ONE) / 1e9:.2f} s, nearly all of it for its own data. They come with the first trace, "
-        f"before GC sets in. The 99.9th percentile falls by {tail['full']:.1f}%"
-    )
-    told = f"of all: {listed(average)}; mini-page FTL: {listed(cuts(mean, MINI, BASE))}"
-    tails = f"of all: {listed(longest)}; 99.9th percentile: {listed(tail)}"
-    # Every operation takes its time, or GC takes none.
-    fills = {WITH_GC: gc_takes(frame), "full": ""}
-    return [
-        *(
-            Measured("msftl.f6.avg-response", average[fill], fill, told, role="beside", reason=why)
-            for fill, why in fills.items()
-        ),
-        *(
-            Measured("msftl.f6.worst-response", longest[fill], fill, tails, role="beside", reason=why_worst)
-            for fill in fills
-        ),
-    ]
-
-
-F6 = figure("msftl/f6", runs=_response_runs, judged=_response_judged, draw=_f6_draw, measure=_f6_measure)
+F6 = figure("msftl/f6", runs=_response_runs, draw=_f6_draw)
 
 FIGURES = (F2, F5, F6)

@@ -29,6 +29,11 @@ KIND_COLOURS = {USER: "#9aa1ab", GC: "#009e73", MAP: "#d55e00"}
 UNIT_MIB = 4 / 1024
 # The drive's 126.14 GiB, and a quarter of it.
 WHOLE, QUARTER = "129168m", "32292m"
+# When the directory is written: options of `msftl.directory-rule`, and the volume of the second.
+EACH_BLOCK, SPARSE = "with each translation block", "after each 3.3 GiB of user data"
+DIRECTORY_MIB = 3_379
+# Two directories of the second rule. What a flush has to write hangs on the addresses of its 9 MiB alone.
+TWO_DIRECTORIES = "6786m"
 # Sec. 4.2: the locality 9:1 writes 90% of the data to 10% of the space.
 LOCALITIES = {f"{hot}:{10 - hot}": f"zoned:{hot}0/{10 - hot}0:{10 - hot}0/{hot}0" for hot in (9, 8, 7, 6, 5)}
 
@@ -44,6 +49,11 @@ def spec(workload: str, ftl: str, setting: Setting, settings: Mapping[str, Value
         precondition="none",
         seed=setting.seed,
     )
+
+
+def sparse(ftl: str) -> dict[str, Value]:
+    """The setting with which an FTL writes its directory after a volume of user data."""
+    return {f"scheme.{FTLS[ftl][0]}.directory_mib": DIRECTORY_MIB}
 
 
 def mappings(frame: pd.DataFrame) -> pd.Series:
@@ -119,7 +129,15 @@ S33 = figure("msftl/s33", runs=_s33_runs, draw=_s33_draw, measure=_s33_measure)
 
 
 def _seq_runs(setting: Setting) -> list[Run]:
-    return [Run({"ftl": ftl}, spec(job("msftl/seq"), ftl, setting)) for ftl in FTLS]
+    rules = (EACH_BLOCK,) if setting.quick else (EACH_BLOCK, SPARSE)
+    return [
+        Run(
+            {"ftl": ftl, "directories": rule},
+            spec(job("msftl/seq"), ftl, setting, sparse(ftl) if rule == SPARSE else None),
+        )
+        for rule in rules
+        for ftl in FTLS
+    ]
 
 
 def sequential(frame: pd.DataFrame) -> pd.DataFrame:
@@ -132,7 +150,7 @@ def sequential(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _seq_draw(frame: pd.DataFrame) -> Drawing:
-    table = sequential(frame)
+    table = sequential(frame[frame["directories"] == EACH_BLOCK])
     figure, (axes,) = draw.canvas(width=6.5, height=3.4)
     parts = {MAP: (MAP, KIND_COLOURS[MAP]), "directory": ("directory", "#b2489a")}
     _, bars = draw.stacked(axes, table, parts, width=0.6)
@@ -145,8 +163,9 @@ def _seq_draw(frame: pd.DataFrame) -> Drawing:
 
 
 def _seq_measure(frame: pd.DataFrame) -> list[Measured]:
-    table = sequential(frame)
-    total = table["all"]
+    tables = {rule: sequential(own) for rule, own in frame.groupby("directories", sort=False)}
+    frame = frame[frame["directories"] == EACH_BLOCK]
+    table = tables[EACH_BLOCK]
     written = frame["device_host_units_written"][frame["ftl"] == BASE].iloc[0]
     share = float(mappings(frame)[frame["ftl"] == BASE].iloc[0] / written * 100)
     claim = "msftl.seq.msftl"
@@ -154,12 +173,20 @@ def _seq_measure(frame: pd.DataFrame) -> list[Measured]:
         Measured("msftl.seq.base", cell(table, BASE, MAP), told=f"with the directory {share:.2f}% of user data"),
         # Each page of mappings once: 4 bytes for each unit that was written.
         Measured("msftl.seq.base", float(written) * 4 / (1 << 20), role="foil"),
-        *(Measured(claim, cell(table, ftl, MAP), case=ftl) for ftl in (MINI, TWO, ONE)),
-        *(
-            Measured(claim, cut(total[ftl], total[BASE]), f"with directories, {ftl}", f"{total[ftl]:.1f} MiB")
-            for ftl in (MINI, TWO, ONE)
-        ),
+        *(part for rule, own in tables.items() for part in _by_rule(str(rule), own)),
         Measured(claim, cell(table, BASE, MAP), role="foil"),
+    ]
+
+
+def _by_rule(rule: str, table: pd.DataFrame) -> list[Measured]:
+    claim, total, at = "msftl.seq.msftl", table["all"], {"directories": rule}
+    told = {ftl: f"{total[ftl]:.1f} MiB, Base-DFTL {total[BASE]:.1f}" for ftl in (MINI, TWO, ONE)}
+    return [
+        *(Measured(claim, cell(table, ftl, MAP), at=at, case=ftl) for ftl in told),
+        *(
+            Measured(claim, cut(total[ftl], total[BASE]), f"with directories, {ftl}", text, at=at)
+            for ftl, text in told.items()
+        ),
     ]
 
 
@@ -170,12 +197,18 @@ def _f4_runs(setting: Setting) -> list[Run]:
     localities = ("9:1", "5:5") if setting.quick else tuple(LOCALITIES)
     size = "1g" if setting.quick else WHOLE
     points = [(name, ftl) for name in localities for ftl in FTLS]
+    short = [] if setting.quick else [(name, ftl, SPARSE, TWO_DIRECTORIES) for name, ftl in points]
     return [
         Run(
-            {"locality": name, "ftl": ftl},
-            spec(job("msftl/f4-random", ZONES=LOCALITIES[name], IO_SIZE=size), ftl, setting),
+            {"locality": name, "ftl": ftl, "directories": rule},
+            spec(
+                job("msftl/f4-random", ZONES=LOCALITIES[name], IO_SIZE=volume),
+                ftl,
+                setting,
+                sparse(ftl) if rule == SPARSE else None,
+            ),
         )
-        for name, ftl in [*points, ("5:5", EIGHT)]
+        for name, ftl, rule, volume in [*((*own, EACH_BLOCK, size) for own in [*points, ("5:5", EIGHT)]), *short]
     ]
 
 
@@ -189,7 +222,7 @@ def by_locality(frame: pd.DataFrame, units: pd.Series) -> pd.DataFrame:
 
 def _f4_draw(frame: pd.DataFrame) -> Drawing:
     figure, (left, right) = draw.canvas(columns=2, width=5.6, height=4.0)
-    frame = frame[frame["ftl"] != EIGHT]
+    frame = frame[(frame["ftl"] != EIGHT) & (frame["directories"] == EACH_BLOCK)]
     stacks(left, frame, "locality", kinds=(USER, MAP))
     flushed = by_locality(frame, frame["device_pmt_flush_units"])
     draw.grouped_bars(right, flushed, colours=COLOURS)
@@ -201,25 +234,39 @@ def _f4_draw(frame: pd.DataFrame) -> Drawing:
 
 
 def _f4_measure(frame: pd.DataFrame) -> list[Measured]:
+    rules = [part for rule, own in frame.groupby("directories", sort=False) for part in _of_segments(str(rule), own)]
+    frame = frame[frame["directories"] == EACH_BLOCK]
     flushed = by_locality(frame, frame["device_pmt_flush_units"])
     everything = by_locality(frame, mappings(frame))
-    directory = ((frame["device_pmt_directory_units"] / mappings(frame)).groupby(frame["ftl"]).mean() * 100)[list(FTLS)]
-    base, mini, one = "msftl.f4.random-base", "msftl.f4.random-mini", "msftl.f4.random-1k"
+    base, mini = "msftl.f4.random-base", "msftl.f4.random-mini"
     # The directory counts with the GC of translation blocks: each new block begins with one.
     counted = {"flushes": flushed[BASE], "flushes and GC of translation blocks": everything[BASE]}
-    cuts = {ftl: (1 - everything[ftl] / everything[BASE]) * 100 for ftl in (MINI, ONE)}
-    shares = ", ".join(f"{ftl} {directory[ftl]:.2f}%" for ftl in FTLS)
+    cuts = (1 - everything[MINI] / everything[BASE]) * 100
     return [
         *(
             Measured(base, float(written.max()), told=_listed(written), at={"counted": name})
             for name, written in counted.items()
         ),
         Measured(base, float(flushed[BASE].loc["9:1"]), role="foil"),
-        *(Measured(mini, float(value), at={"locality": str(name)}) for name, value in cuts[MINI].items()),
-        Measured(mini, float(cuts[MINI].mean()), at={"locality": "mean"}),
-        *_by_pieces(cuts[MINI], everything),
-        Measured(one, float(cuts[ONE].max()), told=_listed(cuts[ONE])),
-        Measured(one, float(directory.mean()), DIRECTORIES, shares, reason=TOO_MANY),
+        *(Measured(mini, float(value), at={"locality": str(name)}) for name, value in cuts.items()),
+        Measured(mini, float(cuts.mean()), at={"locality": "mean"}),
+        *_by_pieces(cuts, everything),
+        *rules,
+    ]
+
+
+def _of_segments(rule: str, frame: pd.DataFrame) -> list[Measured]:
+    """Segments of 1 KiB, with a rule of writing the directory; the foil where the paper's lies."""
+    claim, at = "msftl.f4.random-1k", {"msftl.directory-rule": rule}
+    everything = by_locality(frame, mappings(frame))
+    share = (frame["device_pmt_directory_units"] / mappings(frame)).groupby(frame["ftl"]).mean()[list(FTLS)] * 100
+    cuts = {ftl: (1 - everything[ftl] / everything[BASE]) * 100 for ftl in (TWO, ONE)}
+    shares = ", ".join(f"{ftl} {share[ftl]:.2f}%" for ftl in FTLS)
+    foil = [Measured(claim, float(cuts[TWO].max()), told=_listed(cuts[TWO]), role="foil")] if rule == SPARSE else []
+    return [
+        Measured(claim, float(cuts[ONE].max()), told=_listed(cuts[ONE]), at=at),
+        Measured(claim, float(share.mean()), DIRECTORIES, shares, at=at, reason=TOO_MANY),
+        *foil,
     ]
 
 

@@ -407,11 +407,17 @@ impl Core {
         self.meta.room_in_row() as usize
     }
 
-    /// Makes sure that a metadata superblock is open. A new one begins with a snapshot of the directory.
+    /// Makes sure that a metadata superblock is open. A new one begins with a snapshot of the directory, unless the
+    /// scheme says when one is written.
     pub(crate) fn open_meta(&mut self) {
-        if !self.meta.open_next() {
-            return;
+        if self.meta.open_next() && self.meta.begins_with_snapshot() {
+            self.program_snapshot();
         }
+    }
+
+    /// Programs a snapshot of the directory in the open metadata superblock.
+    pub(crate) fn program_snapshot(&mut self) {
+        self.meta.begin_snapshot();
         let units = self.meta.snapshot_units();
         self.map_programs.directory += u64::from(units);
         let mut i = 0;
@@ -582,6 +588,9 @@ impl Core {
     pub(crate) fn end_job(&mut self) {
         assert_eq!(self.job_ops, 0, "a job ended with operations in flight");
         if let Some(job) = self.job.take() {
+            if job == Job::MapFlush {
+                self.stats.map_flush_ns += (self.now - self.job_began).0;
+            }
             self.note_work(job.into(), self.job_began, self.now);
         }
         self.stop_commands(false);

@@ -18,7 +18,8 @@ impl<M: Mapping> Engine<M> {
     #[inline(always)]
     pub(super) fn begin_gc_step(&mut self) -> bool {
         let free = self.core.blocks.free();
-        self.gc.due(free) && self.map.gc_ready(&self.core) && self.begin_due_gc_step(free, Reason::Due)
+        self.core.cfg.gc.copies_percent > 0 && self.begin_random_copies(free)
+            || self.gc.due(free) && self.map.gc_ready(&self.core) && self.begin_due_gc_step(free, Reason::Due)
             || self.core.cfg.gc.runs == GcRuns::Beside && self.begin_kept_rows(free)
     }
 
@@ -36,6 +37,11 @@ impl<M: Mapping> Engine<M> {
         if reason != Reason::Due && !self.is_worth() {
             return false;
         }
+        self.begin_step_of_victim(free)
+    }
+
+    /// Begins a step of the victim that there is, if it can copy a row.
+    pub(super) fn begin_step_of_victim(&mut self, free: u32) -> bool {
         // A step needs log room for every page that it copies. It may open at most one superblock, if one is free.
         let limit = self.core.layout.superblock_units() / 2;
         let may_open = free > 0 && self.core.records.ready() && self.map.may_open(&mut self.core, Stream::Gc);
@@ -53,6 +59,7 @@ impl<M: Mapping> Engine<M> {
         self.core.stats.gc_steps += 1;
         self.core.stats.gc_urgent_steps += u64::from(self.gc.urgent(free));
         self.gc.begin_step(budget);
+        self.scan_random_pages();
         true
     }
 
@@ -165,12 +172,11 @@ impl<M: Mapping> Engine<M> {
                     }
                     match self.map.search(&mut self.core, victim, self.gc.budget) {
                         Search::Reading => return false,
-                        Search::Found => self.gc.phase = Phase::Read,
-                        Search::Exhausted => {
-                            self.gc.exhausted = true;
-                            self.gc.phase = Phase::Read;
-                        }
+                        Search::Found => {}
+                        Search::Exhausted => self.gc.exhausted = true,
                     }
+                    self.core.stats.search_ns += (self.core.now - self.core.job_began).0;
+                    self.gc.phase = Phase::Read;
                 }
                 Phase::Read => {
                     self.gc.phase = Phase::Program;
@@ -346,7 +352,7 @@ impl<M: Mapping> Engine<M> {
         if self.gc.exhausted {
             let erased = self.victim_is_erased();
             let victim = self.gc.victim.take().expect("a step has a victim");
-            if !erased {
+            if !erased && !victim.random {
                 self.map.collected(&mut self.core, victim.sb);
                 // Nothing else will ask soon for the map flush that makes the folded superblocks free.
                 if self.core.blocks.folded(victim.sb) {
@@ -358,7 +364,7 @@ impl<M: Mapping> Engine<M> {
 
     /// True if the victim is being or has been erased, because the host has overwritten or trimmed its last valid page.
     fn victim_is_erased(&self) -> bool {
-        self.gc.victim.as_ref().is_some_and(|victim| {
+        self.gc.victim.as_ref().filter(|victim| !victim.random).is_some_and(|victim| {
             let erases = self.core.nand.erase_count(victim.sb);
             self.core.blocks.state(victim.sb) != State::Closed || erases != victim.erases
         })

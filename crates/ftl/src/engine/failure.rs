@@ -43,8 +43,7 @@ impl<M: Mapping> Engine<M> {
             Purpose::Snapshot => {
                 self.core.programs -= 1;
                 if let Work::Program { ppa, .. } = done.work() {
-                    let sb = self.core.superblock_of(ppa);
-                    self.core.meta.abandon(sb);
+                    self.core.meta.snapshot_failed(ppa);
                 }
             }
         }

@@ -5,6 +5,7 @@ use units::{Lpa, Nanos, Ppa};
 
 use super::state::{Engine, Pending, Translation};
 use super::waiting::Then;
+use crate::config::DirtyFrom;
 use crate::core::DeviceEvent;
 use crate::report::watch::Work;
 use crate::sabotage::Sabotage;
@@ -170,12 +171,22 @@ impl<M: Mapping> Engine<M> {
 
     fn check_entry(&mut self, lpa: Lpa, len: u32, entry: u64) -> HostSays {
         // A plain entry is any number, and a seal of 24 bits can be guessed, so the address is checked, too.
-        match self.core.publisher.check(lpa, len, entry).filter(|&ppa| self.core.is_data(ppa, len)) {
+        let place = self.core.publisher.check(lpa, len, entry).filter(|&ppa| self.core.is_data(ppa, len));
+        match place.filter(|_| !self.is_dirty_by_buffered(lpa)) {
             Some(ppa) => HostSays::At(ppa),
             None => {
                 self.core.stats.host_entries_refused += 1;
                 HostSays::Nothing
             }
+        }
+    }
+
+    /// True if accepted writes make their groups dirty, and the write buffer has one of this page's group.
+    fn is_dirty_by_buffered(&self, lpa: Lpa) -> bool {
+        let cfg = self.core.publisher.config();
+        cfg.dirty_from == DirtyFrom::Write && {
+            let (first, len) = self.core.publisher.range(lpa.0 / cfg.group_entries);
+            self.core.buffer.holds_any(first, len)
         }
     }
 

@@ -148,6 +148,9 @@ impl<M: Mapping> Engine<M> {
         let mut core = Core::powered_on(nand, pages, cfg);
         core.now = now;
         core.publish(&M::published(own));
+        if M::schedules_directory(own) {
+            core.meta.schedule_snapshots();
+        }
         let map = M::new(&core, own);
         let recovery = Recovery::new(&core);
         let mut firmware = Engine::with(core, map, *own);

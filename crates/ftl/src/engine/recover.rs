@@ -2,7 +2,8 @@
 //!
 //! 1. *Directory*. The first page of every metadata superblock gives their order. The newest whole snapshot gives the
 //!    places of all pieces. The superblock before it, all later ones, and those whose first pages cannot be read are
-//!    scanned for pieces written since.
+//!    scanned for pieces written since. Where snapshots need not lie at the start of a superblock, superblocks are
+//!    searched for them, the newest first.
 //! 2. *Record and journal*: the log blocks, and trims.
 //! 3. *Scan*: the spare areas of the log blocks, each in programming order up to its first blank page.
 //! 4. *Update*: segments that lack changes are read, changed and written, as many at a time as fit SRAM. `evidence`
@@ -88,6 +89,7 @@ impl<M: Mapping> Engine<M> {
             let phase = self.rec().phase;
             match phase {
                 Phase::FirstPages => self.order_metadata(),
+                Phase::Seek => self.sought(),
                 Phase::Snapshot => self.choose_snapshot(),
                 Phase::Metadata => self.directory_done(),
                 Phase::Room => self.make_room(),
@@ -129,21 +131,49 @@ impl<M: Mapping> Engine<M> {
     }
 
     fn order_metadata(&mut self) {
+        let recovery = self.recovery.as_mut().expect("a recovery is under way");
+        let newest_first: VecDeque<_> = recovery.by_age().into_iter().rev().map(|i| recovery.firsts[i].sb).collect();
+        recovery.phase = Phase::Snapshot;
+        if !self.core.meta.snapshots_are_scheduled() {
+            recovery.snapshots = newest_first.into_iter().map(|sb| self.core.layout.first_ppa(sb)).collect();
+            self.read_snapshot();
+            return;
+        }
+        recovery.unsought = newest_first;
+        let ageless = recovery.ageless();
+        if ageless.is_empty() {
+            self.read_snapshot();
+        } else {
+            // One of these may hold the newest snapshot, or an old one: only the stamps of all tell.
+            recovery.scanner = Scanner::new(ageless.into_iter().chain(std::mem::take(&mut recovery.unsought)));
+            recovery.phase = Phase::Seek;
+        }
+    }
+
+    /// The search of a superblock has ended.
+    fn sought(&mut self) {
         let recovery = self.rec();
-        recovery.snapshots = recovery.by_age().into_iter().rev().collect();
+        let mut found = std::mem::take(&mut recovery.sought);
+        found.sort_unstable();
+        recovery.snapshots = found.into_iter().rev().map(|(_, first)| first).collect();
         recovery.phase = Phase::Snapshot;
         self.read_snapshot();
     }
 
-    /// Reads the snapshot at the start of the newest superblock that has not been tried.
+    /// Reads the newest snapshot that has not been tried, or searches the next superblock for one.
     fn read_snapshot(&mut self) {
         let row = self.core.layout.row_units();
         let units = self.core.meta.snapshot_units();
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
         (recovery.whole, recovery.snapshot_stamp) = (true, None);
         recovery.read = PiecesRead::default();
-        let Some(&newest) = recovery.snapshots.front() else { return };
-        let first = self.core.layout.first_ppa(recovery.firsts[newest].sb);
+        let Some(&first) = recovery.snapshots.front() else {
+            if let Some(sb) = recovery.unsought.pop_front() {
+                recovery.scanner = Scanner::new([sb]);
+                recovery.phase = Phase::Seek;
+            }
+            return;
+        };
         recovery.reads = (0..units).step_by(row as usize).map(|i| (first.offset(i), row.min(units - i))).collect();
     }
 
@@ -166,7 +196,8 @@ impl<M: Mapping> Engine<M> {
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
         let order = recovery.by_age();
         let chosen = recovery.snapshots.front().copied();
-        let position = |of: Option<usize>| order.iter().position(|&i| Some(i) == of).unwrap_or(0);
+        let superblock = |first: Option<Ppa>| first.map(|first| self.core.superblock_of(first));
+        let position = |of| order.iter().position(|&i| Some(recovery.firsts[i].sb) == superblock(of)).unwrap_or(0);
         let from = match recovery.newest_snapshot {
             None => position(chosen).saturating_sub(1),
             newest => position(newest),
@@ -177,9 +208,9 @@ impl<M: Mapping> Engine<M> {
         recovery.ageless = recovery.ageless();
         let aged = order[from..].iter().map(|&i| recovery.firsts[i].sb);
         recovery.scanner = Scanner::new(aged.chain(recovery.ageless.iter().copied()));
-        let read = |i: usize| {
+        let read = |first: Ppa| {
             let stamp = recovery.snapshot_stamp.expect("a snapshot that was read has a stamp");
-            let snapshot = self.core.snapshot_read(recovery.firsts[i].sb, stamp, &recovery.read);
+            let snapshot = self.core.snapshot_read(first, stamp, &recovery.read);
             let snapshot = snapshot.expect("what was read whole was written");
             (snapshot.place, snapshot.next)
         };
@@ -188,6 +219,10 @@ impl<M: Mapping> Engine<M> {
             (vec![0; self.core.meta.pieces() as usize], first_two)
         };
         (recovery.rebuilt.place, recovery.next) = chosen.map_or_else(nothing, read);
+        if self.core.meta.snapshots_are_scheduled() {
+            // Any number of superblocks may have been opened since.
+            recovery.next = recovery.firsts.iter().filter(|f| f.blank).map(|f| f.sb).collect();
+        }
         recovery.phase = Phase::Metadata;
     }
 
@@ -196,7 +231,7 @@ impl<M: Mapping> Engine<M> {
         let mut rebuilt = std::mem::take(&mut recovery.rebuilt);
         let Places { all, numbered } = recovery.places(&self.core, std::mem::take(&mut rebuilt.place));
         rebuilt.place = all;
-        let chosen = recovery.snapshots.front().map(|&i| recovery.firsts[i].sb);
+        let chosen = recovery.snapshots.front().map(|&first| self.core.superblock_of(first));
         for first in &recovery.firsts {
             let list = if first.blank { &mut rebuilt.free } else { &mut rebuilt.used };
             list.push(first.sb);

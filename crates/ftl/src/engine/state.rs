@@ -107,6 +107,9 @@ impl<M: Mapping> Engine<M> {
         let units = M::map_units(&cfg, own);
         let mut core = Core::new(cfg, units);
         core.publish(&M::published(own));
+        if M::schedules_directory(own) {
+            core.meta.schedule_snapshots();
+        }
         let map = M::new(&core, own);
         Engine::with(core, map, *own)
     }

@@ -4,8 +4,8 @@
 //! superblock, a part of a record of log blocks, or a page of the journal of trims. A map unit takes several flash
 //! units, or one, or shares one (`MapUnits`); the spare area of a shared one names each map unit (`Pages::labels`). All
 //! other pieces take one. The directory fits SRAM (4 bytes per piece). To survive a power cut, a snapshot of it is
-//! written at the start of every metadata superblock. Recovery finds later changes by scanning the superblocks that
-//! were filled since (as MSFTL Sec. 3.3 does for its directory).
+//! written at the start of every metadata superblock, or when the scheme says so. Recovery finds later changes by
+//! scanning the superblocks that were filled since (as MSFTL Sec. 3.3 does for its directory).
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -98,6 +98,12 @@ pub struct Meta {
     open: Option<(Superblock, u32)>,
     /// Closed superblocks whose snapshot could not be programmed.
     abandoned: Vec<Superblock>,
+    /// True if the scheme says when a snapshot is written; else every superblock begins with one.
+    scheduled: bool,
+    /// If so: a snapshot has to be written as soon as there is room.
+    due: bool,
+    /// If so: first units of the last snapshots, oldest first. The superblock of the newest one is not collected.
+    snapshots: Vec<Ppa>,
     /// Number of the last program; the spare area of every piece has one.
     stamp: u32,
 }
@@ -151,6 +157,9 @@ impl Meta {
             closed: Vec::new(),
             open: None,
             abandoned: Vec::new(),
+            scheduled: false,
+            due: false,
+            snapshots: Vec::new(),
             stamp: 0,
             layout,
         }
@@ -199,6 +208,7 @@ impl Meta {
         self.free = rebuilt.free.into();
         self.closed = rebuilt.used;
         self.open = None;
+        self.due = true;
         self.stamp = rebuilt.stamp;
     }
 
@@ -357,7 +367,42 @@ impl Meta {
         self.raise_segment_seq(MapUnit(programmed.piece().0), seq);
     }
 
-    /// Opens the next superblock if none is open. True if it did; then the caller has to write a snapshot first.
+    /// From now on the scheme says when a snapshot is written ([`Meta::schedule_snapshot`]).
+    pub fn schedule_snapshots(&mut self) {
+        self.scheduled = true;
+    }
+
+    /// True if the scheme says when a snapshot is written.
+    pub fn snapshots_are_scheduled(&self) -> bool {
+        self.scheduled
+    }
+
+    /// A snapshot has to be written: at the start of the next superblock, unless the open one has room for it now. True
+    /// if it has.
+    pub fn schedule_snapshot(&mut self) -> bool {
+        self.due = true;
+        let (all, needed) = (self.layout.superblock_units(), self.snapshot_units());
+        self.open.is_some_and(|(_, offset)| offset + needed <= all)
+    }
+
+    /// True if a superblock that has just been opened has to begin with a snapshot.
+    pub fn begins_with_snapshot(&self) -> bool {
+        self.due || !self.scheduled
+    }
+
+    /// The caller writes a snapshot now, where metadata is programmed next.
+    pub fn begin_snapshot(&mut self) {
+        let (sb, offset) = self.open_block();
+        let next = self.free.iter().take(2).copied().collect();
+        let (stamp, place) = (self.stamp + 1, self.directory.to_packed());
+        self.pages.add_snapshot(Snapshot { sb, stamp, place, next });
+        self.due = false;
+        if self.scheduled {
+            self.snapshots.push(self.layout.first_ppa(sb).offset(offset));
+        }
+    }
+
+    /// Opens the next superblock if none is open. True if it did.
     pub fn open_next(&mut self) -> bool {
         if self.open.is_some() {
             return false;
@@ -365,9 +410,6 @@ impl Meta {
         let sb = self.free.pop_front().expect("metadata GC keeps superblocks free");
         self.open = Some((sb, 0));
         self.abandoned.retain(|&other| other != sb);
-        let next = self.free.iter().take(2).copied().collect();
-        let (stamp, place) = (self.stamp + 1, self.directory.to_packed());
-        self.pages.add_snapshot(Snapshot { sb, stamp, place, next });
         true
     }
 
@@ -423,9 +465,12 @@ impl Meta {
     }
 
     /// The closed metadata superblock with the fewest valid pieces, and these pieces with their places, in order of
-    /// place. The superblock leaves the list of closed ones.
+    /// place. The superblock leaves the list of closed ones. No program is in flight, so the newest snapshot is whole.
     pub fn take_victim(&mut self) -> Option<(Superblock, Vec<(Ppa, Piece)>)> {
+        self.snapshots.drain(..self.snapshots.len().saturating_sub(1));
+        let kept = self.snapshots.last().map(|&first| self.layout.superblock_of(first));
         let at = (0..self.closed.len())
+            .filter(|&i| Some(self.closed[i]) != kept)
             .min_by_key(|&i| (self.valid[(self.closed[i].0 - self.first) as usize], self.closed[i]))?;
         let sb = self.closed.swap_remove(at);
         let first = self.layout.first_ppa(sb);
@@ -441,6 +486,14 @@ impl Meta {
         let (singles, mut pieces): (Vec<_>, Vec<_>) = pieces.partition(|(_, piece)| piece.0 >= self.segments);
         pieces.extend(singles);
         Some((sb, pieces))
+    }
+
+    /// The part of a snapshot at `place` could not be programmed.
+    pub fn snapshot_failed(&mut self, place: Ppa) {
+        let units = self.snapshot_units();
+        self.snapshots.retain(|&first| !(first..first.offset(units)).contains(&place));
+        self.due = true;
+        self.abandon(self.layout.superblock_of(place));
     }
 
     /// A part of the snapshot in a superblock could not be programmed. If the superblock is still open, it is closed,
@@ -460,7 +513,9 @@ impl Meta {
 
     /// An abandoned superblock without valid pieces, for erase.
     pub fn take_abandoned(&mut self) -> Option<Superblock> {
-        let useless = |sb: &Superblock| self.abandoned.contains(sb) && self.valid[(sb.0 - self.first) as usize] == 0;
+        let kept = self.snapshots.last().map(|&first| self.layout.superblock_of(first));
+        let empty = |sb: Superblock| self.valid[(sb.0 - self.first) as usize] == 0 && Some(sb) != kept;
+        let useless = |sb: &Superblock| self.abandoned.contains(sb) && empty(*sb);
         let at = self.closed.iter().position(useless)?;
         Some(self.closed.swap_remove(at))
     }

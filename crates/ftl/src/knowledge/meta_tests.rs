@@ -197,3 +197,49 @@ fn a_restored_directory_counts_what_is_valid() {
     assert_eq!(meta.take_victim(), Some((Superblock(64), vec![])));
     assert_eq!(meta.take_victim(), Some((Superblock(65), vec![(Ppa(65 * 1024 + 7), Piece(5))])));
 }
+
+/// A superblock of 1024 units, of which a snapshot takes some at its start or in its middle.
+#[test]
+fn a_scheduled_snapshot_is_written_where_it_fits_and_its_superblock_is_not_collected() {
+    let mut meta = small();
+    meta.schedule_snapshots();
+    let needed = meta.snapshot_units();
+    assert!(meta.open_next() && !meta.begins_with_snapshot());
+    meta.allocate(4);
+    assert!(meta.schedule_snapshot(), "there is room for it");
+    meta.begin_snapshot();
+    let first = meta.allocate(needed);
+    let held = meta.layout.superblock_of(first);
+    meta.allocate(1024 - 4 - needed);
+    let other = fill(&mut meta, &[Piece(1)]);
+    assert_eq!(meta.take_victim().map(|(sb, _)| sb), Some(other), "{held} is empty, but has the newest snapshot");
+    assert!(meta.open_next());
+    meta.allocate(1024 - needed + 1);
+    assert!(!meta.schedule_snapshot(), "there is no room for it");
+    meta.allocate(needed - 1);
+    assert!(meta.open_next() && meta.begins_with_snapshot());
+    meta.begin_snapshot();
+    meta.allocate(needed);
+    assert!(!meta.begins_with_snapshot());
+    assert_eq!(meta.take_victim().map(|(sb, _)| sb), Some(held), "there is a newer one");
+}
+
+#[test]
+fn a_scheduled_snapshot_that_fails_leaves_the_one_before() {
+    let mut meta = small();
+    meta.schedule_snapshots();
+    let needed = meta.snapshot_units();
+    let snapshot = |meta: &mut Meta| {
+        meta.open_next();
+        meta.begin_snapshot();
+        let first = meta.allocate(needed);
+        (meta.layout.superblock_of(first), first)
+    };
+    let (held, _) = snapshot(&mut meta);
+    meta.allocate(1024 - needed);
+    let (lost, first) = snapshot(&mut meta);
+    meta.snapshot_failed(first.offset(needed - 1));
+    assert!(!meta.is_open() && meta.open_next() && meta.begins_with_snapshot());
+    assert_eq!(meta.take_victim().map(|(sb, _)| sb), Some(lost), "{held} has the newest whole one");
+    assert_eq!(meta.take_victim(), None);
+}

@@ -99,10 +99,11 @@ impl OwnPiece {
     }
 }
 
-/// The directory of pieces as it was when a metadata superblock was opened, on its first pages.
+/// The directory of pieces as it was at some moment: when a metadata superblock was opened, on its first pages, or when
+/// the scheme had it written.
 #[derive(Clone, Hash, Debug)]
 pub struct Snapshot {
-    /// The superblock that it starts.
+    /// The superblock that it lies in.
     pub sb: Superblock,
     /// Stamp of its first flash unit; those of the others follow.
     pub stamp: u32,

@@ -366,7 +366,7 @@ impl Pages {
         self.own.add_snapshot(snapshot);
     }
 
-    /// The snapshot at the start of a superblock, from `first` on, of whose units some have been read, the first with
+    /// The snapshot in a superblock, from `first` on, of whose units some have been read, the first with
     /// `stamp`. Places in units that have not been read are 0. `None` if no such snapshot was written.
     pub fn snapshot(&self, sb: Superblock, first: Ppa, stamp: u32, read: &PiecesRead) -> Option<Snapshot> {
         let written = self.own.snapshot(sb, stamp)?;

@@ -90,6 +90,14 @@ impl<'a> Truth<'a> {
         self.entry(lpa)
     }
 
+    /// The place of an address on flash, for a question to the laboratory, which no device answers: a valid page bitmap
+    /// that is assumed to be at hand, or a page drawn at random (`what_if.copies_percent`). The engine reads the page's
+    /// spare area before it uses a copy.
+    #[inline]
+    pub(crate) fn entry_at_hand(&self, lpa: Lpa) -> Option<Ppa> {
+        self.entry(lpa)
+    }
+
     /// An entry in the entry cache of `segment-log`, which keeps no values.
     ///
     /// The entry was copied from a map unit that had been read. A map flush changes both.

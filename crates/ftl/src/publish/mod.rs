@@ -12,10 +12,10 @@
 //! sends; or **plain**, the bare address in 4 bytes that the paper has built (Sec. 2.2.5: its device has no hardware
 //! for seals). Nothing in a plain entry tells when it was made, so the device knows only what it has told the host:
 //!
-//! - The entries of a group are used again when the host *has* the new entry, not when it has left. A command that was
-//!   sent before could still bring the old one, and could wait for a map flush until the log has forgotten the change.
-//!   The device knows that the host has handled a response when the host uses its tag again. Responses arrive in the
-//!   order in which they leave, so those before it have been handled, too.
+//! - An entry is used again when the host *has* the new one, not when it has left. A command that was sent before could
+//!   still bring the old one, and could wait for a map flush until the log has forgotten the change. The device knows
+//!   that the host has handled a response when the host uses its tag again. Responses arrive in the order in which they
+//!   leave, so those before it have been handled, too. All of the group waits for that, or only the page (`CleanFrom`).
 //! - A trim is delivered as entry 0. Otherwise an entry that was in a response when the host trimmed its page would be
 //!   believed for ever.
 //! - A host that sends an entry which it should have replaced gets older data of the same address, as under `hp-ufs`
@@ -27,7 +27,7 @@ use ufs::{DataIn, HpbNotice, Recommendation};
 use units::{Lpa, Ppa};
 
 use self::recommend::Recommender;
-use crate::config::HpbConfig;
+use crate::config::{CleanFrom, HpbConfig};
 
 mod recommend;
 mod seals;
@@ -47,8 +47,8 @@ struct Pending {
 #[derive(Clone, Copy, Hash, Debug)]
 struct InTransit {
     tag: u8,
-    /// The group of the entry that it carries.
-    group: Option<u32>,
+    /// The page whose entry it carries.
+    entry: Option<Lpa>,
 }
 
 /// State of all groups.
@@ -144,10 +144,19 @@ impl Publisher {
         if self.dirty[group as usize] || self.undelivered[group as usize] > 0 || !inside {
             return None;
         }
+        if self.cfg.clean_from == CleanFrom::Response && self.is_under_way(lpa, len) {
+            return None;
+        }
         match &self.seals {
             Some(seals) => seals.check(lpa, len, entry),
             None => u32::try_from(entry).ok().and_then(Ppa::unpack),
         }
+    }
+
+    /// True if a new entry of one of these pages is under way to the host.
+    fn is_under_way(&self, lpa: Lpa, len: u32) -> bool {
+        let asked = lpa.0..lpa.0 + len;
+        self.in_transit.iter().any(|response| response.entry.is_some_and(|entry| asked.contains(&entry.0)))
     }
 
     /// The mapping of a page has changed.
@@ -202,7 +211,8 @@ impl Publisher {
             let entries = self.cfg.group_entries;
             self.waiting_groups -= 1;
             self.pending.retain(|p| p.lpa.0 / entries != group);
-            self.in_transit.iter_mut().filter(|r| r.group == Some(group)).for_each(|r| r.group = None);
+            let inside = |response: &InTransit| response.entry.is_some_and(|lpa| lpa.0 / entries == group);
+            self.in_transit.iter_mut().filter(|response| inside(response)).for_each(|response| response.entry = None);
         }
     }
 
@@ -231,12 +241,15 @@ impl Publisher {
     }
 
     fn sent(&mut self, tag: u8, notice: &HpbNotice) {
-        let group = match *notice {
-            HpbNotice::Entry { lpa, .. } => Some(self.group_of(lpa)),
+        let entry = match *notice {
+            HpbNotice::Entry { lpa, .. } => Some(lpa),
             _ => None,
         };
-        if group.is_some() || !self.in_transit.is_empty() {
-            self.in_transit.push_back(InTransit { tag, group });
+        if entry.is_some() || !self.in_transit.is_empty() {
+            self.in_transit.push_back(InTransit { tag, entry });
+        }
+        if let Some(lpa) = entry.filter(|_| self.cfg.clean_from == CleanFrom::Response) {
+            self.delivered(self.group_of(lpa));
         }
     }
 
@@ -252,11 +265,12 @@ impl Publisher {
     fn heard_until(&mut self, tag: u8) {
         let Some(last) = self.in_transit.iter().position(|response| response.tag == tag) else { return };
         for _ in 0..=last {
-            if let Some(InTransit { group: Some(group), .. }) = self.in_transit.pop_front() {
-                self.delivered(group);
+            let handled = self.in_transit.pop_front().and_then(|response| response.entry);
+            if let Some(lpa) = handled.filter(|_| self.cfg.clean_from == CleanFrom::NextCommand) {
+                self.delivered(self.group_of(lpa));
             }
         }
-        while self.in_transit.front().is_some_and(|response| response.group.is_none()) {
+        while self.in_transit.front().is_some_and(|response| response.entry.is_none()) {
             self.in_transit.pop_front();
         }
     }
@@ -310,7 +324,7 @@ impl Publisher {
     /// Bytes of SRAM, for a host that has asked for entries or does `asks`: two bits for each group, dirty and to be
     /// told; for each tracked group its number and how many of its changes the host lacks; changes that wait for a
     /// response; the buffer in which the entries of a group are collected; and what seals need, or the tag and the
-    /// group of a response for each of the host's tags.
+    /// page of a response for each of the host's tags.
     pub fn table_bytes(&self, asks: bool) -> u64 {
         let tracked = u64::from(self.cfg.tracked_groups);
         let bits = 2 * u64::from(self.groups()).div_ceil(8);

@@ -1,6 +1,7 @@
 use units::Nanos;
 
 use super::*;
+use crate::config::DirtyFrom;
 
 fn config(tracked: u16) -> HpbConfig {
     HpbConfig {
@@ -8,6 +9,8 @@ fn config(tracked: u16) -> HpbConfig {
         sealed: true,
         tracked_groups: tracked,
         pending_entries: 8,
+        dirty_from: DirtyFrom::Program,
+        clean_from: CleanFrom::NextCommand,
         seal_cost: Nanos(0),
         region_groups: 2,
         max_blocks: 255,
@@ -315,6 +318,22 @@ fn a_group_with_plain_entries_waits_until_the_host_has_the_new_one() {
     assert_eq!(p.check(Lpa(3), 1, old[3]), None, "a tag that says nothing");
     p.heard(4);
     assert_eq!((p.check(Lpa(3), 1, 8), p.check(Lpa(2), 1, old[2])), (Some(Ppa(7)), Some(Ppa(102))));
+}
+
+#[test]
+fn a_group_that_is_clean_with_the_response_waits_only_for_the_page_that_is_under_way() {
+    let cfg = HpbConfig { sealed: false, clean_from: CleanFrom::Response, ..config(1) };
+    let mut p = Publisher::new(&cfg, [1, 2], 72);
+    let old = published(&mut p, 0, &contiguous());
+    p.changed(Lpa(3), Some(Ppa(7)));
+    assert_eq!(p.check(Lpa(2), 1, old[2]), None, "nothing has left");
+    command(&mut p, 4);
+    assert_eq!(p.check(Lpa(2), 1, old[2]), Some(Ppa(102)));
+    assert_eq!((p.check(Lpa(3), 1, old[3]), p.check(Lpa(2), 2, old[2])), (None, None), "the old entry may still come");
+    p.heard(4);
+    assert_eq!(p.check(Lpa(3), 1, 8), Some(Ppa(7)));
+    p.changed(Lpa(3), Some(Ppa(9)));
+    assert_eq!(p.check(Lpa(2), 1, old[2]), None, "each change is delivered once");
 }
 
 #[test]

@@ -71,6 +71,10 @@ units::counters! {
     entries_transferred: always,
     /// Time for which a map flush or GC step kept commands waiting, in nanoseconds.
     exclusive_ns: always,
+    /// Time that map flushes took, their waits for programs included, in nanoseconds.
+    map_flush_ns: never,
+    /// Time that valid page searches took, in nanoseconds.
+    search_ns: never,
     /// Reads of the firmware's own that failed and were repeated.
     read_retries: always,
     /// Reads for the host that failed.

@@ -12,6 +12,9 @@ pub trait Reclaim {
     /// found in SRAM stays there.
     const SEARCHES_BESIDE: bool = true;
 
+    /// True if [`Reclaim::search`] takes a victim whose plan is pages of any superblocks ([`Victim::at_random`]).
+    const COPIES_AT_RANDOM: bool = false;
+
     /// True if a GC step may start now.
     fn gc_ready(&self, core: &Core) -> bool {
         let _ = core;

@@ -37,6 +37,13 @@ pub trait Scheme: Declared {
         MapUnits::new(cfg.capacity_units, Self::map_shape(own))
     }
 
+    /// True if the scheme says when the directory is written ([`Core::write_directory`]). Else every metadata
+    /// superblock begins with it.
+    fn schedules_directory(own: &Self::Params) -> bool {
+        let _ = own;
+        false
+    }
+
     /// Entries that the log buffer can hold.
     fn log_entries(cfg: &EngineConfig, own: &Self::Params) -> u16 {
         let _ = own;

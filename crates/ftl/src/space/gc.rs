@@ -18,6 +18,8 @@ pub struct Victim {
     pub erases: u32,
     /// True if it was chosen for its erase count, not for its valid pages.
     pub wear: bool,
+    /// True if it is no superblock, but pages at random places (`what_if.copies_percent`).
+    pub random: bool,
     /// Valid pages when it was chosen, as far as the device knew them.
     pub valid: u32,
     /// Valid pages found and not yet read.
@@ -39,7 +41,7 @@ pub struct Victim {
     pub at: usize,
     /// SRAM buffers that hold these segments.
     pub held: u16,
-    /// The read of the segment bitmap has been submitted.
+    /// The read of the segment bitmap, or of the spare areas of pages at random places, has been submitted.
     pub opened: bool,
     /// The segment bitmap has been read, and `plan` follows from it.
     pub planned: bool,
@@ -52,6 +54,7 @@ impl Victim {
             sb,
             erases: 0,
             wear,
+            random: false,
             valid,
             found: Vec::new(),
             searched: 0,
@@ -66,6 +69,14 @@ impl Victim {
             opened: false,
             planned: false,
         }
+    }
+
+    /// Pages at random places in the place of a superblock: their spare areas are being read, and they are to be looked
+    /// up.
+    pub fn at_random(mut plan: Vec<(Lpa, Ppa)>) -> Victim {
+        plan.sort_unstable();
+        let scanned = plan.len() as u32;
+        Victim { random: true, scanned, plan, ..Victim::new(Superblock(0), false, scanned) }
     }
 
     /// Takes valid units from the bitmap until `budget` are found. True if the bitmap holds no more.
@@ -153,6 +164,8 @@ pub struct Gc {
     pages: Vec<PageCopy>,
     free_pages: Vec<u32>,
     pace: Pace,
+    /// Copies at random places that the host has paid for, in per cent of a unit.
+    copies_owed: u64,
     searched_before: u32,
     /// Victims chosen for their valid pages since the last one chosen for its erase count.
     since_wear: u32,
@@ -173,6 +186,7 @@ impl Gc {
             pages: Vec::new(),
             free_pages: Vec::new(),
             pace: Pace::new(cfg, superblock_units),
+            copies_owed: 0,
             searched_before: 0,
             since_wear: 0,
         }
@@ -181,11 +195,24 @@ impl Gc {
     /// Units written by the host pay for GC.
     #[inline]
     pub fn earn(&mut self, units: u32, free: u32) {
+        self.copies_owed += u64::from(units) * u64::from(self.cfg.copies_percent);
         if free < self.cfg.start || self.wear_due.is_some() {
             self.pace.earn(units);
         } else {
             self.pace.forgive();
         }
+    }
+
+    /// Copies at random places that are due: those of a step, or none.
+    #[inline]
+    pub fn copies_due(&self) -> u32 {
+        let step = self.cfg.units_per_step;
+        if self.copies_owed >= 100 * u64::from(step) { step } else { 0 }
+    }
+
+    /// So many units at random places will be copied.
+    pub fn copies_planned(&mut self, units: usize) {
+        self.copies_owed = self.copies_owed.saturating_sub(100 * units as u64);
     }
 
     /// True if a step is due.
@@ -244,6 +271,9 @@ impl Gc {
 
     /// A step ends. The units that it has searched repay the credit.
     pub fn end_step(&mut self, free: u32) {
+        if self.victim.as_ref().is_some_and(|victim| victim.random) {
+            return;
+        }
         let searched = self.victim.as_ref().map_or(0, |v| v.searched) - self.searched_before;
         self.pace.repay(searched, free);
     }
@@ -305,7 +335,7 @@ impl std::hash::Hash for Gc {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         let Gc { cfg: _, victim, phase, exhausted, budget, queue, beside: _, wear_due, pages, free_pages, .. } = self;
         (victim, phase, exhausted, budget, queue, wear_due).hash(state);
-        (&self.pace, self.searched_before, self.since_wear, free_pages).hash(state);
+        (&self.pace, self.copies_owed, self.searched_before, self.since_wear, free_pages).hash(state);
         (0..).zip(pages).filter(|(id, _)| !free_pages.contains(id)).for_each(|page| page.hash(state));
     }
 }
@@ -326,6 +356,7 @@ mod tests {
             victims: ufs::Victims::GREEDY,
             runs: GcRuns::Alone,
             idle: None,
+            copies_percent: 0,
         }
     }
 
@@ -409,6 +440,21 @@ mod tests {
         assert!(!gc.due(99));
         gc.earn(1, 99);
         assert!(gc.due(99));
+    }
+
+    /// At 150%, 43 written units pay for the 64 of a step.
+    #[test]
+    fn copies_at_random_places_are_due_when_the_host_has_paid_for_a_step() {
+        let mut gc = Gc::new(GcConfig { copies_percent: 150, ..config(100, 80, 20, 4) }, 192);
+        gc.earn(42, 1000);
+        assert_eq!(gc.copies_due(), 0);
+        gc.earn(1, 1000);
+        assert_eq!(gc.copies_due(), 64);
+        gc.copies_planned(64);
+        gc.earn(42, 1000);
+        assert_eq!(gc.copies_due(), 0, "half a unit is left");
+        gc.earn(1, 1000);
+        assert!(gc.copies_due() > 0 && !gc.due(1000), "GC of its own has nothing to do with it");
     }
 
     #[test]

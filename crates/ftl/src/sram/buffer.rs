@@ -169,6 +169,22 @@ impl WriteBuffer {
         self.find(lpa).map(|id| self.bufs[usize::from(id)].stamp)
     }
 
+    /// True if data of one of these addresses is buffered. Looks at every buffer.
+    pub fn holds_any(&self, first: Lpa, len: u32) -> bool {
+        let asked = first.0..first.0 + len;
+        self.heads.iter().any(|&head| {
+            let mut at = head;
+            while at != 0 {
+                let buf = &self.bufs[usize::from(at - 1)];
+                if asked.contains(&buf.lpa) {
+                    return true;
+                }
+                at = buf.chain;
+            }
+            false
+        })
+    }
+
     /// A newer write of the address has been accepted. Its buffered data, if there is any, no longer serves reads. True
     /// if a write of it is buffered. Those before the last trim do not count: the trim has overtaken them.
     #[inline]
@@ -319,6 +335,20 @@ mod tests {
         assert_eq!(w.get(Lpa(5)), None, "the older write must not come back");
         assert!(!w.finish(old).newest);
         assert_eq!(w.held(), 0);
+    }
+
+    #[test]
+    fn a_buffer_counts_among_addresses_until_it_is_programmed() {
+        let mut buffer = WriteBuffer::new(4);
+        buffer.put(Lpa(20), 1, None);
+        buffer.put(Lpa(9), 2, None);
+        let found = |buffer: &WriteBuffer| {
+            [(0, 9), (0, 10), (16, 4), (16, 5)].map(|(first, n)| buffer.holds_any(Lpa(first), n))
+        };
+        assert_eq!(found(&buffer), [false, true, false, true]);
+        let oldest = buffer.queue.pop_front().unwrap();
+        buffer.finish(oldest);
+        assert_eq!(found(&buffer), [false, true, false, false]);
     }
 
     #[test]

@@ -51,6 +51,7 @@ pub fn small() -> EngineConfig {
             victims: ufs::Victims::GREEDY,
             runs: GcRuns::Alone,
             idle: None,
+            copies_percent: 0,
         },
         slc: crate::slc_config::SlcConfig::NONE,
         wear_spread: 64,

@@ -25,12 +25,13 @@
 //! - `commands`: which internal command goes next. `pending`: internal work under way or to be done.
 //! - `segment_cache`: the cached segments. `wants`: segments to load, and the parts that wait for them.
 //! - `reorder`: changes that came too early. `validity`: valid page bitmap and counts. `freed`: empty blocks.
-//! - `expiry`: gives up segments that no request has used for long.
+//! - `expiry`: gives up segments that no request has used for long. `at_once`: a wrong model that delays no writeback.
 //! - `survey`: finds the valid pages after a power cut. `apps` and `app_state`: HPBvalve's rules on this cache. `bits`:
 //!   sets of small numbers.
 
 mod app_state;
 mod apps;
+mod at_once;
 mod bits;
 mod changes;
 mod commands;
@@ -73,6 +74,10 @@ params::params! {
         /// Segments that no request has used for about this time are given up. It is looked at eight times as often.
         unused_ms: count_or("keep" 1 to 1000000) = "keep",
             "HP-UFS Sec. III-F: a timer can be applied; the paper measures without";
+        /// A wrong model, to compare with: after so many changes all changed segments are written back, as a map flush
+        /// of UFS and HPB writes those in its log, and not when the device asks.
+        write_after_entries: count_or("asked" 1 to 65535) = "asked",
+            "HP-UFS Sec. III-D: segments are written when the device asks for them, or to make room";
     }
 }
 

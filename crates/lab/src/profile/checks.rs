@@ -1,6 +1,6 @@
 //! What no single key can say: the values of a profile must fit each other.
 
-use ftl::{GcPace, GcRuns};
+use ftl::{GcPace, GcRuns, MappingKind};
 use host::HostConfig;
 use nand::Geometry;
 use params::{Owners, ParamError};
@@ -23,6 +23,13 @@ pub(super) fn require(
     allowed: impl Into<String>,
 ) -> Result<(), ParamError> {
     if holds { Ok(()) } else { Err(ParamError::must_be(table, key, &value.into(), allowed.into())) }
+}
+
+/// Not every scheme's search takes pages of more than one superblock.
+pub(super) fn check_copies(v: &Values, mapping: MappingKind) -> Result<(), ParamError> {
+    let percent = v.what_if.copies_percent;
+    let allowed = format!("0 for \"{}\"", mapping.name());
+    require(percent == 0 || mapping.copies_at_random(), "what_if", "copies_percent", percent, allowed)
 }
 
 pub(super) fn check(v: &Values) -> Result<(), ParamError> {

@@ -37,7 +37,7 @@ impl Profile {
             write_path: v.write_path.config(),
             mappings: v.mappings.clone(),
             log: v.log.config(),
-            gc: v.gc.config(),
+            gc: v.gc.config(v.what_if.copies_percent),
             slc: v.slc.config(v.gc.hurried_superblocks),
             wear_spread: v.wear.spread_erases,
             faults: v.faults.faults(key[0]),
@@ -95,7 +95,7 @@ impl Profile {
 
     /// What a reader of the results has to know, if some work takes another time than on a device.
     pub(crate) fn what_if(&self) -> Vec<String> {
-        let WhatIfParams { free, metadata_programs } = self.values.what_if;
+        let WhatIfParams { free, metadata_programs, copies_percent } = self.values.what_if;
         let mut told = Vec::new();
         if free != FreeWork::Nothing {
             told.push(format!("what_if.free = \"{}\": these operations took no time", free.name()));
@@ -103,6 +103,9 @@ impl Profile {
         if metadata_programs != MetadataPrograms::Pages {
             let name = metadata_programs.name();
             told.push(format!("what_if.metadata_programs = \"{name}\": programs of metadata took longer than a page"));
+        }
+        if copies_percent > 0 {
+            told.push(format!("what_if.copies_percent = {copies_percent}: pages at random places were copied besides"));
         }
         told
     }
@@ -118,7 +121,8 @@ impl Profile {
             // What the tables leave has to be enough, too.
             .and_then(|()| self.check_tables(parts))
             .and_then(|()| parts.mapping.check(&self.device_of(parts, [0; 2])))
-            .and_then(|()| super::checks::check_reorder(&self.values, &self.host_config(parts)));
+            .and_then(|()| super::checks::check_reorder(&self.values, &self.host_config(parts)))
+            .and_then(|()| super::checks::check_copies(&self.values, parts.mapping));
         fits.map_err(|error| ProfileError { profile: self.origin.clone(), problem: error.to_string() })
     }
 

@@ -81,6 +81,9 @@ params::params! {
         handover_above_entries: count(1 to 65535) = 192, "HP-UFS authors' prototype: 192";
         /// No GC step while the log holds this many entries.
         gc_pause_at_entries: count(1 to 65535) = 768, "HP-UFS authors' prototype: 768";
+        /// A wrong model, to compare with: GC reads every segment that has a page in its victim, as UFS and HPB do to
+        /// find the valid ones, though the host has named these.
+        searches_flash: switch = false, "HP-UFS Sec. III-E: the host sends the bitmap, and GC reads no segment";
     }
 }
 
@@ -394,6 +397,9 @@ impl Reclaim for HpUfs {
     }
 
     fn search(&mut self, core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
+        if self.own.searches_flash {
+            return victims::search_on_flash(core, victim, budget);
+        }
         let first = core.layout().first_ppa(victim.sb);
         let units = core.layout().superblock_units();
         if victim.take_from_bitmap(first, units, budget) { Search::Exhausted } else { Search::Found }

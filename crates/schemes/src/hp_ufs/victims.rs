@@ -6,7 +6,8 @@
 use ufs::{BitmapFor, DataOut, Status};
 use units::{Seq, Superblock};
 
-use ftl::seat::{Core, Victim};
+use crate::portions::read_map_units;
+use ftl::seat::{Core, Owner, Search, Victim};
 
 /// A superblock being collected.
 #[derive(Clone, Copy, Hash, Debug)]
@@ -165,6 +166,43 @@ impl Victims {
     /// SRAM: a number for each superblock.
     pub fn table_bytes(&self) -> u64 {
         4 * self.collected_at.len() as u64
+    }
+}
+
+/// Takes valid pages from the host's bitmap, but only when every segment that has a page in the victim, valid or not,
+/// has been read in the order of addresses: what a search costs UFS and HPB. One read stands for that of the victim's
+/// segment bitmap, which is on their flash alone. What the segments hold is not looked at, since the host knows better.
+pub(super) fn search_on_flash(core: &mut Core, victim: &mut Victim, budget: usize) -> Search {
+    core.give_buffers(Owner::Map, std::mem::take(&mut victim.held));
+    let (first, units) = (core.layout().first_ppa(victim.sb), core.layout().superblock_units());
+    if !victim.planned {
+        victim.planned = true;
+        core.scan_for_search(first, 1);
+        victim.plan = core.addresses(first, units);
+        victim.plan.sort_unstable();
+        return Search::Reading;
+    }
+    loop {
+        while victim.cursor < victim.loaded && victim.found.len() < budget {
+            let ppa = victim.plan[victim.cursor].1;
+            victim.cursor += 1;
+            let bit = (ppa.0 - first.0) as usize;
+            if victim.bitmap[bit / 64] >> (bit % 64) & 1 == 1 {
+                victim.found.push(ppa);
+            }
+        }
+        victim.searched = (victim.cursor * units as usize / victim.plan.len().max(1)) as u32;
+        if victim.cursor == victim.plan.len() {
+            return Search::Exhausted;
+        }
+        if victim.found.len() >= budget {
+            // As in every search on flash, their buffers go to the copies, and the next step reads again.
+            victim.loaded = victim.cursor;
+            return Search::Found;
+        }
+        if read_map_units(core, victim, |_, _| None) {
+            return Search::Reading;
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Decisions of the schemes without a device around them, with `mini-page`: four translation pages of 1024 entries.
 
 use nand::Geometry;
+use params::CountOr;
 
 use super::rounds::{InRounds, Load, Phase};
 use super::*;
@@ -10,7 +11,7 @@ use ftl::seat::{Owner, Piece, Programmed};
 
 type Map = MiniPage;
 
-const OWN: MiniPageParams = MiniPageParams { flush_mib: 1, gc_mib: 2 };
+const OWN: MiniPageParams = MiniPageParams { flush_mib: 1, gc_mib: 2, directory_mib: CountOr::Word("block") };
 
 /// Rows of 8 units, and log room for 128 entries.
 fn config() -> EngineConfig {

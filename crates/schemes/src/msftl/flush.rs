@@ -210,6 +210,11 @@ impl<S> Flushed<S> {
         for sb in std::mem::take(&mut self.flush.concerned) {
             self.unflushed.retire_if_empty(core, sb);
         }
+        self.since_directory += self.written;
+        if self.directory_units.is_some_and(|units| self.since_directory >= units) {
+            core.write_directory();
+            self.since_directory = 0;
+        }
         self.written = 0;
         self.unflushed.flush_wanted = false;
     }

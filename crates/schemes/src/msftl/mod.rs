@@ -29,7 +29,7 @@
 //! as flushed only when all changes are written. `rounds` has the order of the steps, which `dftl` and `cdftl` share.
 //!
 //! The places of all pieces, the MSD, are in SRAM. They are written when a translation block is opened (Sec. 3.3),
-//! which is the first step of GC of the translation blocks. GC takes the block with the fewest up-to-date pieces and
+//! which is the first step of GC of the translation blocks, or after a volume of user data (`directory_mib`). GC takes the block with the fewest up-to-date pieces and
 //! programs these together, in full programs (Sec. 3.4). `meta` and `engine/collect.rs` do both.
 //!
 //! The paper does not say how GC finds the valid pages of user blocks, nor what is cached for reads. Here GC reads the
@@ -78,6 +78,9 @@ params::params! {
         /// Copies by GC for which the mapping cache has room beside that. When it is full, a flush comes early.
         gc_mib: count(0 to 128) = 90,
             "the paper gives no size; with 10% gained from a victim GC copies nine times what the host writes";
+        /// Data from the host after which the directory is written, or "block": with each translation block.
+        directory_mib: count_or("block" 1 to 1048576) = "block",
+            "MSFTL Sec. 3.3: before the GC of the translation blocks, which comes when one is full", fixed;
     }
 }
 
@@ -207,6 +210,10 @@ pub struct Flushed<S> {
     flush: FlushState,
     /// Units of host data from one mapping flush to the next.
     flush_units: u32,
+    /// Units of host data from one directory to the next, if not every translation block begins with it.
+    directory_units: Option<u32>,
+    /// Units of host data that flushes have covered since the last directory.
+    since_directory: u32,
     size: PhantomData<S>,
 }
 
@@ -244,7 +251,9 @@ impl<S: PieceSize> Declared for Flushed<S> {
         // While GC keeps the buffers of a row, a read may need those of a piece.
         cfg.check_reserve(page_units, &format!("for [{table}]: a row and a translation page"))?;
         let segments = cfg.table_bytes().div_ceil(bytes.into());
-        cfg.check_metadata(segments, cfg.table_bytes().div_ceil(UNIT_BYTES) + u64::from(page_units))
+        // The superblock with the newest directory is kept, if not every one has it.
+        let kept = if Self::schedules_directory(own) { cfg.geometry.superblock_units() } else { 0 };
+        cfg.check_metadata(segments, cfg.table_bytes().div_ceil(UNIT_BYTES) + u64::from(page_units + kept))
     }
 
     fn counters(&self, core: &Core) -> FlushedCounters {
@@ -262,6 +271,11 @@ impl<S: PieceSize> Declared for Flushed<S> {
 impl<S: PieceSize> Scheme for Flushed<S> {
     const SHARES_UNITS: bool = S::SHARES_UNITS;
     const TRANSLATION_PAGES: bool = true;
+    const VARIANTS: &'static [&'static [&'static str]] = &[&["directory_mib=3"]];
+
+    fn schedules_directory(own: &S::Params) -> bool {
+        S::cache(own).directory_mib.count().is_some()
+    }
 
     fn map_shape(own: &S::Params) -> MapShape {
         let bytes = S::bytes(own);
@@ -282,6 +296,8 @@ impl<S: PieceSize> Scheme for Flushed<S> {
             written: 0,
             flush: FlushState::default(),
             flush_units: flush_units::<S>(own),
+            directory_units: S::cache(own).directory_mib.count().map(|mib| mib * UNITS_PER_MIB),
+            since_directory: 0,
             size: PhantomData,
         }
     }
@@ -393,6 +409,8 @@ impl<S: PieceSize> Flush for Flushed<S> {
 }
 
 impl<S: PieceSize> Reclaim for Flushed<S> {
+    const COPIES_AT_RANDOM: bool = true;
+
     fn victim(&mut self, core: &mut Core, named: Option<Superblock>) -> Option<Victim> {
         self.unflushed.victim(core, named)
     }

@@ -94,7 +94,7 @@ fn config(planes: u32) -> EngineConfig {
 /// a trim.
 #[test]
 fn the_mapping_cache_has_room_for_the_data_of_a_flush() {
-    let cache = |flush_mib| MiniPageParams { flush_mib, gc_mib: 2 * flush_mib };
+    let cache = |flush_mib| MiniPageParams { flush_mib, gc_mib: 2 * flush_mib, ..MiniPageParams::default() };
     let cfg = config(2);
     let base = BaseDftl::log_entries(&cfg, &BaseDftlParams { cache: cache(3), ..BaseDftlParams::default() });
     assert_eq!(base, 9 * 256 + 8 * 8 + 64);

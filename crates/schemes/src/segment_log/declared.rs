@@ -5,7 +5,7 @@ use units::Nanos;
 use super::pipeline::Mode;
 use super::runs::FirstLevel;
 use super::updates::Order;
-use ftl::HpbConfig;
+use ftl::{CleanFrom, DirtyFrom, HpbConfig};
 
 units::kinds! {
     /// What the segment cache holds.
@@ -14,6 +14,16 @@ units::kinds! {
         Segments = "segments";
         /// Single entries of 4 bytes.
         Entries = "entries";
+    }
+}
+
+units::kinds! {
+    /// Which segments a valid page search reads.
+    pub SearchReads {
+        /// Those of all pages that the victim's segment bitmap names.
+        Named = "named";
+        /// Those of the pages that are copied, as if a valid page bitmap were at hand: a wrong model, to compare with.
+        Copied = "copied";
     }
 }
 
@@ -63,6 +73,9 @@ params::params! {
         /// cache has.
         flush_buffers: count(1 to 65535) = 64,
             "assumed: two rows of 32 units, or eight of 8, one for each die of the HP-UFS paper's device";
+        /// Segments that a valid page search reads.
+        search_reads: choice(SearchReads) = Named,
+            "HP-UFS Sec. II-C: all L2P segments of the victim's segment bitmap are read";
         /// HPB: L2P entries per group (HPB 2.0: subregion); 512 or a multiple of 1024.
         hpb_group_entries: count(512 to 65536) = 1024,
             "assumed: HPB 2.0 leaves the size of a subregion to the device; here one L2P segment, as the HPB driver of \
@@ -77,6 +90,15 @@ params::params! {
         /// HPB: changed entries that may wait for a response to carry them.
         hpb_pending_entries: count(1 to 65535) = 256,
             "assumed: the 2017 paper gives no size; 256 entries of 8 B are 2 KiB";
+        /// HPB: when a write makes its group dirty. "write": when the device accepts it, so that a group stays dirty
+        /// while a page of it is in the write buffer.
+        hpb_dirty_from: choice(DirtyFrom) = Program,
+            "assumed: until a page is programmed it is read from the write buffer; HPB 2017 Sec. 3.2: the device marks \
+            a bit when it processes host writes";
+        /// HPB, plain entries: when a group is clean again after responses have carried its changes.
+        hpb_clean_from: choice(CleanFrom) = NextCommand,
+            "assumed: commands with older entries may be under way until the host has handled the response; HPB 2017 \
+            Sec. 3.2: the bit is cleared when the host fetches the entry via response";
         /// HPB: firmware time to seal an entry, or to check a seal. Plain entries take none.
         hpb_seal_ns: count(0 to 1000000) = 50,
             "assumed: HPB 2017 Sec. 2.2.5 describes a seal and leaves it out of the prototype; SipHash-1-3 of 16 bytes \
@@ -106,6 +128,8 @@ impl SegmentLogParams {
             sealed: self.hpb_entry == HpbEntry::Sealed,
             tracked_groups: self.hpb_tracked_groups as u16,
             pending_entries: self.hpb_pending_entries as u16,
+            dirty_from: self.hpb_dirty_from,
+            clean_from: self.hpb_clean_from,
             seal_cost: if self.hpb_entry == HpbEntry::Sealed { Nanos(self.hpb_seal_ns.into()) } else { Nanos::ZERO },
             region_groups: self.hpb_region_groups,
             max_blocks: self.hpb_max_read_blocks as u8,

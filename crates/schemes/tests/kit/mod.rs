@@ -79,6 +79,7 @@ pub fn tiny() -> DeviceConfig {
             victims: ufs::Victims::GREEDY,
             runs: GcRuns::Alone,
             idle: None,
+            copies_percent: 0,
         },
         slc: ftl::SlcConfig::NONE,
         wear_spread: 8,

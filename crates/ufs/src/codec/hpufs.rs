@@ -1,53 +1,10 @@
 //! HP-UFS: eight extra command bytes, sixteen response bytes, four commands.
 //!
-//! Big-endian. HP-UFS Sec. IV-A gives the fields and their sizes. It gives no byte order, operation codes or flag
-//! values; these are chosen here.
-//!
-//! # Command extension, 8 bytes after the 32 of the COMMAND UPIU
-//! | offset | size | meaning |
-//! |---|---|---|
-//! | 0 | 4 | address: in an [`Op::MappedRead`] that of the first block, in any other command a freed block |
-//! | 4 | 4 | low 32 bits of the host sequence number |
-//!
-//! Both forms of the address are packed. The address of a block is 0 if it is unmapped, else PPA + 1. A freed block is
-//! 0 if there is none, else block + 1.
-//!
-//! A command set type that JESD220 leaves to vendors (8h-Fh) says that the extension is present and what its address
-//! is. So the CDB of a mapped read stays that of READ(10), and a command without extension is plain UFS:
-//!
-//! | command set type | extension |
-//! |---|---|
-//! | 0h | none; host sequence number 0 and no freed block |
-//! | 8h | address is a freed block |
-//! | 9h | address is a PPA; READ(10) only |
-//!
-//! # Response piggyback, 16 bytes
-//! The piggyback uses bytes 16-31 of the RESPONSE UPIU, reserved by JESD220 ("the unused 16 bytes of the command
-//! response packet"). So it makes no response longer, and zeroes mean no piggyback.
-//!
-//! | offset | size | meaning |
-//! |---|---|---|
-//! | 0 | 4 | LPA of an entry; segment of a write-segment hint |
-//! | 4 | 4 | PPA of an entry, packed (0 = unmapped, else PPA + 1) |
-//! | 8 | 4 | low 32 bits of the sequence number of an entry |
-//! | 12 | 2 | source block of an entry, packed (0 = none, else block + 1); block of a bitmap hint, packed |
-//! | 14 | 1 | length of an entry, 1-32 |
-//! | 15 | 1 | type: bits 3-0 kind, bit 4 want entries, bit 5 want victim, bit 6 works when idle, bit 7 0 |
-//!
-//! The kinds are 0 none, 1 entry, 2 write segment and 3 bitmap of block. Fields that the kind does not use are 0. The
-//! entries of a multi-entry transfer have the same 16 bytes each, with kind 1 and no hints. The source block has 16
-//! bits, of which 0 means none, hence [`MAX_SUPERBLOCKS`].
-//!
-//! # Commands, 10 bytes, in the range that SPC-4 leaves to vendors (C0h-FFh, of which HPB uses F8h-FAh)
-//! | command | 0 | 1 | 2-5 | 6-8 | 9-15 | data |
-//! |---|---|---|---|---|---|---|
-//! | L2P segment read | C0h | 0 | segment | allocation length, 4096 | 0 | in: segment |
-//! | L2P segment writeback | C1h | bits 3-0: quarters | segment | parameter list length | 0 | out: L2P entries |
-//! | multi L2P entry transfer | C2h | 0 | 0 | allocation length, 32768 | 0 | in: 0 to 2048 entries |
-//! | valid page bitmap | C3h | bit 0: 0 GC, 1 wear levelling | block | parameter list length | 0 | out: bitmap |
-//!
-//! Bits 3-0 of an L2P segment writeback name the quarters of the segment that follow, 1024 bytes each. If they are 0,
-//! the whole segment follows, 4096 bytes, or nothing to attest it.
+//! The bytes are those of `docs/reference/hp-ufs-protocol.md`, clauses 2.1 (command extension), 2.2 (response
+//! piggyback) and 2.3 (commands). HP-UFS Sec. IV-A gives the fields and their sizes; byte order, operation codes and
+//! flag values are chosen here. The piggyback uses bytes of the RESPONSE UPIU that JESD220 reserves ("the unused 16
+//! bytes of the command response packet"), so it makes no response longer. The codes are in the range that SPC-4 leaves
+//! to vendors (C0h-FFh, of which HPB uses F8h-FAh).
 
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock, UNIT_BYTES};
 

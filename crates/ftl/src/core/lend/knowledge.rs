@@ -78,9 +78,9 @@ impl Core {
         std::mem::take(&mut self.programmed)
     }
 
-    /// The snapshot in a metadata superblock, for recovery, as far as its units have been read. The first has `stamp`.
-    pub(crate) fn snapshot_read(&self, sb: Superblock, stamp: u32, read: &PiecesRead) -> Option<Snapshot> {
-        self.meta.pages().snapshot(sb, self.layout.first_ppa(sb), stamp, read)
+    /// The snapshot from `first` on, for recovery, as far as its units have been read. The first has `stamp`.
+    pub(crate) fn snapshot_read(&self, first: Ppa, stamp: u32, read: &PiecesRead) -> Option<Snapshot> {
+        self.meta.pages().snapshot(self.layout.superblock_of(first), first, stamp, read)
     }
 
     /// Sets the directory to the places that recovery has found, with the sequence numbers that are stored with the map
@@ -198,6 +198,15 @@ impl Core {
         };
         let last: Vec<Seq> = self.meta.bitmap_pieces(sb).map(&mut covered).collect();
         self.truth().addresses_named(first, n, &last)
+    }
+
+    /// Address and place of every valid unit of a superblock, for a search that is a question to the laboratory: what
+    /// would it read if a valid page bitmap were at hand? No device of `segment-log` has one.
+    pub fn pages_known_valid(&self, sb: Superblock) -> Vec<(Lpa, Ppa)> {
+        let (first, n, truth) = (self.layout.first_ppa(sb), self.layout.superblock_units(), self.truth());
+        let mut found = truth.addresses(first, n);
+        found.retain(|&(lpa, ppa)| self.over_log(lpa, truth.entry_at_hand(lpa)) == Some(ppa));
+        found
     }
 
     /// True if the mapping still names a page that a valid page search has found, with the map unit in SRAM.

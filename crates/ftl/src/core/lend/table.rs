@@ -99,6 +99,15 @@ impl Core {
         self.program_all_pieces(pieces, ProgramReason::Flush);
     }
 
+    /// Writes a snapshot of the directory, for a scheme that says when
+    /// ([`Scheme::schedules_directory`](crate::seat::Scheme::schedules_directory)): now, or at the start of the next
+    /// metadata superblock if the open one has no room.
+    pub fn write_directory(&mut self) {
+        if self.meta.schedule_snapshot() {
+            self.program_snapshot();
+        }
+    }
+
     /// Parts of segment bitmaps whose programs are in flight.
     #[inline]
     pub fn bitmaps_in_flight(&self) -> u32 {

@@ -18,6 +18,8 @@ use crate::table::directory::Piece;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Phase {
     FirstPages,
+    /// A superblock is searched for snapshots, where these need not lie at its start.
+    Seek,
     Snapshot,
     Metadata,
     /// A free superblock is sought for the metadata to come.
@@ -61,11 +63,15 @@ pub struct Recovery {
     pub(super) reads: VecDeque<(Ppa, u32)>,
     pub(super) scanner: Scanner,
     pub(super) firsts: Vec<FirstPages>,
-    /// Snapshots to try, newest first: positions in `firsts`.
-    pub(super) snapshots: VecDeque<usize>,
+    /// First units of snapshots to try, newest first.
+    pub(super) snapshots: VecDeque<Ppa>,
+    /// Superblocks to search for older ones, the newest first.
+    pub(super) unsought: VecDeque<Superblock>,
+    /// Stamps and first units of the snapshots found by the search.
+    pub(super) sought: Vec<(u32, Ppa)>,
     pub(super) whole: bool,
-    /// With [`Sabotage::StaleSnapshot`], the newest snapshot, which is not taken: a position in `firsts`.
-    pub(super) newest_snapshot: Option<usize>,
+    /// With [`Sabotage::StaleSnapshot`], the newest snapshot, which is not taken.
+    pub(super) newest_snapshot: Option<Ppa>,
     /// Stamp of the first unit of the snapshot that is being read, as soon as any unit tells it.
     pub(super) snapshot_stamp: Option<u32>,
     /// Superblocks of unknown age, and the lowest stamp in them that counts.
@@ -113,6 +119,8 @@ impl Recovery {
             scanner: Scanner::default(),
             firsts,
             snapshots: VecDeque::new(),
+            unsought: VecDeque::new(),
+            sought: Vec::new(),
             whole: true,
             newest_snapshot: None,
             snapshot_stamp: None,
@@ -157,8 +165,13 @@ impl Recovery {
                     entry.stamp = Some(entry.stamp.map_or(spare.stamp, |s| s.min(spare.stamp)));
                 }
             }
+            Phase::Seek => match sensed {
+                Sensed::Blank => self.scanner.saw_blank(core, ppa),
+                Sensed::Unit(spare) if spare.lpa == core.meta.snapshot_mark(0) => self.sought.push((spare.stamp, ppa)),
+                _ => {}
+            },
             Phase::Snapshot => {
-                let at = ppa.0 - core.layout.first_ppa(core.superblock_of(ppa)).0;
+                let at = ppa.0 - self.snapshots.front().expect("one is being read").0;
                 let expected = core.meta.snapshot_mark(at);
                 let sabotaged = at == 0 && core.sabotaged(Sabotage::TornSnapshot);
                 if sabotaged {

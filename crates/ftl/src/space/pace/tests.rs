@@ -18,6 +18,7 @@ fn config(pace: GcPace, units_per_step: u32) -> GcConfig {
         victims: ufs::Victims::GREEDY,
         runs: GcRuns::Alone,
         idle: None,
+        copies_percent: 0,
     }
 }
 

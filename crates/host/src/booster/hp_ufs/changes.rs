@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use ufs::{DataIn, L2pEntry, Notice, Op, PiggyBack, Response, Status};
-use units::{Lpa, Ppa, SEGMENT_ENTRIES};
+use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId};
 
 use super::pending::FIRST_IDLE_POLL;
 use super::reorder::unapplied_part;
@@ -205,6 +205,20 @@ impl HpUfs {
             self.stats.units_applied += 1;
         }
         self.host_seq = entry.last_seq();
+        if self.at_once.is_some() {
+            self.write_changed(entry.lpa.segment());
+        }
+    }
+
+    /// A segment has changed: writes back what is due at once.
+    #[inline(never)]
+    fn write_changed(&mut self, segment: SegmentId) {
+        let due = self.at_once.as_mut().map(|at_once| at_once.applied(segment)).unwrap_or_default();
+        for segment in due {
+            if matches!(self.cache.lookup(segment), Lookup::Cached(slot) if self.cache.is_dirty(slot)) {
+                self.hint_write(segment);
+            }
+        }
     }
 
     /// Discards a copy that came too late. If its block has no valid page, the device may never learn that in another

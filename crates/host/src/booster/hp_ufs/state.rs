@@ -4,6 +4,7 @@ use ufs::DeviceInfo;
 use units::{Nanos, SegmentId, Seq, SimTime};
 
 use super::app_state::AppState;
+use super::at_once::AtOnce;
 use super::expiry::Expiry;
 use super::freed::Freed;
 use super::pending::Pending;
@@ -33,6 +34,8 @@ pub(crate) struct HpUfs {
     pub(super) apps: Option<AppState>,
     /// Gives up what is not used; `None` if it stays.
     pub(super) expiry: Option<Expiry>,
+    /// Writes changed segments back at once; `None` if they wait.
+    pub(super) at_once: Option<AtOnce>,
     /// Memory is given back while a phone is short of it.
     pub(super) shrinks: bool,
     /// The latest change applied; all before it are applied too.
@@ -60,6 +63,7 @@ impl HpUfs {
             survey: None,
             apps: None,
             expiry: own.unused_ms.count().map(|ms| Expiry::new(Nanos::from_millis(ms.into()))),
+            at_once: own.write_after_entries.count().map(AtOnce::new),
             shrinks: own.shrinks,
             host_seq: Seq(0),
             reported_seq: Seq(0),
