@@ -32,10 +32,15 @@ def test_the_job_is_that_of_the_authors_scripts_and_conditions_change_one_key_ea
         assert job_of(setup) == usual | changed
 
 
-def test_every_point_without_gc_is_run_and_with_gc_those_whose_host_starts_cold() -> None:
+def test_every_point_is_run() -> None:
     assert len(sqlite.setups((sqlite.TAIL, sqlite.SELECT))) == 2 * 2 * 3
+    # One condition each, and the default.
     aged = sqlite.setups((sqlite.MEAN_GC, sqlite.TAIL_GC))
-    assert len(aged) == 1 + 1 + 1 + 2 + 1 + 1 and all(sqlite.built(setup) for setup in aged)
+    assert len(aged) == 1 + 1 + 1 + 2 + 1 + 1 + 1
+    for setup in aged:
+        spec = sqlite.run(setup, "hp-ufs", Setting()).spec
+        assert spec.stay_on == (setup.start == "warm")
+        assert (spec.host_memory_mib == "unlimited") == (setup.limit == "nothing evicted")
     # A recording of SQLite serves all runs of a journal that follow each other.
     journals = [setup.journal for setup in sqlite.setups((sqlite.SELECT,))]
     assert len(list(itertools.groupby(journals))) == 2
@@ -77,17 +82,16 @@ def test_cuts_are_of_medians_by_the_clock_of_the_point() -> None:
     assert [part.value for part in parts] == [0.0, True]
 
 
-def test_with_gc_what_starts_cold_stands_beside_where_the_host_should_be_warm() -> None:
-    setup = Setup(age=sqlite.RANDOM, limit=sqlite.LRU)
-    frame = frame_of(setup, {"hpb": {"insert": 100.0}, "hp-ufs": {"insert": 50.0}})
-    (part,) = sqlite.over_map(sqlite.MEAN_GC, frame)
-    assert (part.role, part.value) == (
-        "beside",
-        50.0,
-    ) and part.part == "sqlite-age: random overwrites, host-start: cold"
-    files = frame_of(Setup(age="files", limit=sqlite.LRU), {"hpb": {"insert": 100.0}, "hp-ufs": {"insert": 50.0}})
-    points = [part for part in sqlite.over_map(sqlite.TAIL_GC, files) if part.role == "point"]
-    assert [dict(part.at) for part in points] == [{sqlite.START: sqlite.COLD}]
+def test_the_foil_of_the_claims_with_gc_is_hp_ufs_that_searches() -> None:
+    runs = [sqlite.run(sqlite.FOIL_GC, scheme, Setting(), sqlite.SEARCHES) for scheme in sqlite.JUDGED]
+    assert [run.spec.settings.get("scheme.hp-ufs.searches_flash") for run in runs] == [None, True]
+    latencies = {"hpb": {"insert": 100.0}, "hp-ufs": {"insert": 50.0}}
+    found = sqlite.F8_GC.measure(frame_of(sqlite.FOIL_GC, latencies, sqlite.SEARCHES))
+    # By the harness's clock, by which HPB takes twice as long here.
+    assert [(part.role, part.value) for part in found] == [("foil", 75.0)] * 2
+    cold = frame_of(Setup(age="files", limit="20 MB, least recently used"), latencies)
+    (point,) = [part for part in sqlite.F8_GC.measure(cold) if part.claim == sqlite.TAIL_GC]
+    assert (dict(point.at), point.value) == ({"hp-ufs.host-start": "cold"}, 50.0)
 
 
 def test_the_foils_are_measured_where_the_paper_is_placed() -> None:

@@ -6,7 +6,7 @@ use units::{Lpa, Nanos, SimTime, UNIT_BYTES};
 use workload::report::{Operations, Report};
 use workload::{
     Fault, Flags, Footprint, GroupId, GroupInfo, Issued, Next, ProcessId, Progress, SECTOR_BYTES, Source, StreamId,
-    Ticket, WorkOp, WorkRequest,
+    Ticket, WorkOp, WorkRequest, named_stream,
 };
 
 use crate::block::{Block, Io};
@@ -41,7 +41,7 @@ pub struct Transactions {
     pub operation: Operation,
     /// Simulated time from the statement to its return, one entry for each transaction.
     pub latencies_ns: Vec<u64>,
-    /// When each began.
+    /// When each began, by a clock that has begun at a random part of a second.
     pub called: Vec<SimTime>,
     /// How many programs they come from.
     pub programs: usize,
@@ -49,6 +49,8 @@ pub struct Transactions {
     pub duration: Nanos,
     /// Their requests.
     pub requests: Requests,
+    /// What part of a second the clock had begun with.
+    phase: Nanos,
     /// The last program, when it began, and the time of those before it.
     last: Option<(usize, SimTime, Nanos)>,
 }
@@ -313,6 +315,7 @@ impl Transactions {
             programs: spec.programs.max(1) as usize,
             duration: Nanos::ZERO,
             requests: Requests::default(),
+            phase: Nanos(named_stream(spec.seed, "sqlite clock", 0).below(1_000_000_000)),
             last: None,
         }
     }
@@ -325,7 +328,7 @@ impl Transactions {
             self.duration,
         )));
         self.latencies_ns.push(returned.ended.since(returned.started).0);
-        self.called.push(returned.started);
+        self.called.push(returned.started + self.phase);
         self.duration = Nanos(before.0 + returned.ended.since(began).0);
     }
 }

@@ -90,4 +90,11 @@ fn programs_are_played_as_they_were_recorded() {
         assert!(transactions.latencies_ns.iter().all(|&ns| ns == 1000));
         assert!(transactions.called.is_sorted() && transactions.duration.0 >= 60 * 1000);
     }
+    // The clock by which they are called has begun at another part of a second with each seed.
+    let begun = |seed| {
+        let mut source = AtOnce::new(&SqliteSpec { transactions: 1, programs: 1, seed, ..spec(JournalMode::Wal) });
+        while source.step() {}
+        source.source.transactions()[0].called[0].0
+    };
+    assert!(begun(1) != begun(2) && begun(1) < 1_000_000_000 && begun(2) < 1_000_000_000);
 }

@@ -14,6 +14,7 @@ from ufsim_papers.claims import Measured, Option, Place, claim_of
 from ufsim_papers.figure import Label, Run, Setting, Value, cell, figure
 from ufsim_papers.folders import FOLDERS, job
 from ufsim_papers.hp_ufs import dummy_files, hpb
+from ufsim_papers.hp_ufs.points import ALL, COLD, LIMIT, LIMITED, START, WARM
 from ufsim_papers.hp_ufs.writes import CACHE, OF_PAPER
 
 TAIL, MEAN_GC, TAIL_GC, SELECT = (
@@ -24,14 +25,12 @@ STATISTICS = {"mean": "average", "p999": "99.9th percentile"}
 JUDGED = ("hpb", "hp-ufs")
 # The conditions of the claims' maps. Those of the second line say how a run's numbers are read, and not what is run.
 JOURNAL, MOUNT, HOST_US, AGE = (f"hp-ufs.sqlite-{name}" for name in ("journal", "mount", "host-us", "age"))
-START, LIMIT = "hp-ufs.host-start", "hp-ufs.host-limit"
 CLOCK, PERCENTILE = "hp-ufs.sqlite-clock", "percentile"
-LRU = "20 MB, least recently used"
 # Options that are not the default.
-ROLLBACK, BARRIERS, RANDOM, COLD = "rollback journals with a super-journal", "barriers", "random overwrites", "cold"
-UNLIMITED, HARNESS, TOGETHER = "nothing evicted", "harness", "of ten runs together"
-# What cannot be run yet: a host that stays on while its device ages.
-MISSING = {START: "warm"}
+ROLLBACK, BARRIERS, RANDOM = "rollback journals with a super-journal", "barriers", "random overwrites"
+HARNESS, TOGETHER = "harness", "of ten runs together"
+# HP-UFS that searches the valid pages of a victim on flash, as HPB does: the foil of the claims with GC.
+SEARCHES = "searches flash"
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,8 @@ NO_GC = (
 # Where the artefact places the paper's set-up, but for what it says nothing about; and the aged devices that are drawn.
 DEFAULT = Setup()
 AGES = ("files", RANDOM)
-UNDER_GC = Setup(age=RANDOM, limit=LRU)
+UNDER_GC = Setup(age=RANDOM, limit=LIMITED)
+FOIL_GC = Setup(age="files", start=WARM, limit=LIMITED)
 # What stands in the job for options that are not the default.
 JOB = {
     ROLLBACK: ("journal_mode", '"persist"'),
@@ -106,7 +106,8 @@ def spec(setup: Setup, scheme: str, setting: Setting, settings: Mapping[str, Val
         workload=workload(setup, {"programs": 2} if setting.quick else None),
         scheme=scheme,
         precondition="none",
-        host_memory_mib="unlimited" if setup.limit == UNLIMITED else CACHE,
+        host_memory_mib="unlimited" if setup.limit == ALL else CACHE,
+        stay_on=setup.age != "" and setup.start == WARM,
         settings={**hpb.settings(scheme), **(settings or {})},
         seed=setting.seed,
         age=ages[setup.age] if setup.age in ages else str(dummy_files.trace(setting.seed)),
@@ -114,21 +115,14 @@ def spec(setup: Setup, scheme: str, setting: Setting, settings: Mapping[str, Val
 
 
 def run(setup: Setup, scheme: str, setting: Setting, what_if: str = "") -> Run:
-    """A run with its labels; `what_if` names work that takes no time."""
-    settings: dict[str, Value] = {"what_if.free": what_if} if what_if else {}
-    return Run(
-        {**setup.labels, "scheme": scheme, "what_if": what_if or "nothing"}, spec(setup, scheme, setting, settings)
-    )
-
-
-def built(setup: Setup) -> bool:
-    """Can it be run?"""
-    return not setup.age or setup.start != MISSING[START]
-
-
-def nearest(setup: Setup) -> Setup:
-    """The set-up that can be run in the place of one that cannot; what it gives stands beside the claim."""
-    return setup if built(setup) else replace(setup, start=COLD)
+    """A run with its labels; `what_if` names work that takes no time, or what HP-UFS does as HPB does."""
+    settings: dict[str, Value] = {}
+    if what_if == SEARCHES:
+        settings = {"scheme.hp-ufs.searches_flash": True} if scheme == "hp-ufs" else {}
+    elif what_if:
+        settings = {"what_if.free": what_if}
+    labels: dict[str, Label] = {**setup.labels, "scheme": scheme, "what_if": what_if or "nothing"}
+    return Run(labels, spec(setup, scheme, setting, settings))
 
 
 def places(claim: str) -> list[Place]:
@@ -147,7 +141,7 @@ ENDS: dict[str, tuple[dict[str, Option], ...]] = {
 
 def setups(claims: Iterable[str]) -> list[Setup]:
     """What has to be run for some claims; runs of one journal in a row, as they share a recording of SQLite."""
-    own = {nearest(setup_of(claim_of(claim).at(place))): None for claim in claims for place in places(claim)}
+    own = {setup_of(claim_of(claim).at(place)): None for claim in claims for place in places(claim)}
     return sorted(own, key=lambda setup: (setup.age, setup.journal))
 
 
@@ -159,7 +153,8 @@ def _judged(setting: Setting) -> list[Run]:
 
 
 def _judged_gc(setting: Setting) -> list[Run]:
-    return [run(setup, scheme, setting) for setup in setups((MEAN_GC, TAIL_GC)) for scheme in JUDGED]
+    found = [run(setup, scheme, setting) for setup in setups((MEAN_GC, TAIL_GC)) for scheme in JUDGED]
+    return [*found, *(run(FOIL_GC, scheme, setting, SEARCHES) for scheme in JUDGED)]
 
 
 def _runs(setting: Setting) -> list[Run]:
@@ -168,7 +163,7 @@ def _runs(setting: Setting) -> list[Run]:
 
 
 def _runs_gc(setting: Setting) -> list[Run]:
-    drawn = [run(Setup(age=age, limit=LRU), scheme, setting) for age in AGES for scheme in OF_PAPER]
+    drawn = [run(Setup(age=age, limit=LIMITED), scheme, setting) for age in AGES for scheme in OF_PAPER]
     return drawn[: len(OF_PAPER)] if setting.quick else [*drawn, *_judged_gc(setting)]
 
 
@@ -246,25 +241,26 @@ def gc_part(claim: str, statistic: str, rows: Rows, at: Mapping[str, Option]) ->
 
 
 def over_map(claim: str, frame: pd.DataFrame) -> list[Measured]:
-    """What a claim gives at the points of its map; beside it where only something near could be run."""
+    """What a claim gives at the points of its map."""
     own = claim_of(claim)
     found = []
     for place in places(claim):
         at = own.at(place)
-        wanted = setup_of(at)
-        rows = rows_of(frame, nearest(wanted))
+        rows = rows_of(frame, setup_of(at))
         if rows is None:
             continue
         other = {axis.name: at[axis.name] for axis in own.axes if at[axis.name] != axis.options[0]}
-        if claim in (TAIL, SELECT):
-            parts = tail_parts(rows, at) if claim == TAIL else select_parts(rows, at)
-        else:
-            parts = gc_part(claim, "mean" if claim == MEAN_GC else "p999", rows, at)
-        if built(wanted):
-            found += [replace(part, at=other) for part in parts]
-        elif (near := own.place({**other, START: COLD})) not in places(claim):
-            found += [replace(part, part=own.place_text(near), role="beside") for part in parts]
+        found += [replace(part, at=other) for part in parts_of(claim, rows, at)]
     return found
+
+
+def parts_of(claim: str, rows: Rows, at: Mapping[str, Option]) -> list[Measured]:
+    """What a claim gives from some runs, as a point has them read."""
+    if claim == TAIL:
+        return tail_parts(rows, at)
+    if claim == SELECT:
+        return select_parts(rows, at)
+    return gc_part(claim, "mean" if claim == MEAN_GC else "p999", rows, at)
 
 
 def foils(frame: pd.DataFrame) -> list[Measured]:
@@ -284,7 +280,11 @@ def _measure(frame: pd.DataFrame) -> list[Measured]:
 
 
 def _measure_gc(frame: pd.DataFrame) -> list[Measured]:
-    return [*over_map(MEAN_GC, frame), *over_map(TAIL_GC, frame)]
+    claims = (MEAN_GC, TAIL_GC)
+    rows = rows_of(frame, FOIL_GC, SEARCHES)
+    foil = [part for claim in claims for part in parts_of(claim, rows, {CLOCK: HARNESS})] if rows else []
+    points = [part for claim in claims for part in over_map(claim, frame)]
+    return [*points, *(replace(part, role="foil") for part in foil)]
 
 
 def latencies(frame: pd.DataFrame, setup: Setup, statistic: str, operations: Sequence[str]) -> pd.DataFrame:
@@ -316,7 +316,7 @@ def _draw_gc(frame: pd.DataFrame) -> Drawing:
     paper = {"mean": 37, "p999": 88}
     for axes, (statistic, title) in zip(panels, STATISTICS.items(), strict=True):
         tables = {
-            age: latencies(frame, Setup(age=age, limit=LRU), statistic, ("insert",)).loc["INSERT"] for age in ages
+            age: latencies(frame, Setup(age=age, limit=LIMITED), statistic, ("insert",)).loc["INSERT"] for age in ages
         }
         table = pd.DataFrame(tables).T
         over_ufs = table.div(table["ufs"], axis=0)

@@ -25,7 +25,7 @@ pub struct Operations {
     pub name: String,
     /// Simulated time from call to return, one after another.
     pub latencies_ns: Vec<u64>,
-    /// When each was called.
+    /// When each was called, by a clock whose first second began at some moment of the simulation.
     pub called: Vec<SimTime>,
     /// How many programs have called them, one after another, each as often.
     pub programs: usize,
