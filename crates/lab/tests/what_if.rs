@@ -41,12 +41,12 @@ fn free_work_is_done_and_takes_no_time() {
     }
 }
 
-/// A quarter of the drive, then as much again in the same place, a page at a time.
+/// An eighth of the drive, then as much again in the same place, a page at a time.
 fn copied(scheme: &str, percent: u32) -> RunResult {
     let mut spec = tiny(scheme, 1);
     spec.set.insert("what_if.copies_percent".into(), percent.into());
     spec.set.insert("sram.write_through".into(), true.into());
-    let units = u64::from(spec.resolve().expect("a valid specification").profile.capacity_units()) / 4;
+    let units = u64::from(spec.resolve().expect("a valid specification").profile.capacity_units()) / 8;
     let mut rng = Rng::from_seed(5);
     let fill = (0..units / 64).map(|i| request(WorkOp::Write, 64 * i, 64));
     let random = (0..units).map(|_| request(WorkOp::Write, rng.below(units), 1));
@@ -54,7 +54,7 @@ fn copied(scheme: &str, percent: u32) -> RunResult {
     closed(&spec, requests, 1).expect("a closed replay")
 }
 
-/// The oracle of the run checks all data. There is no GC of the device's own: three quarters of it are free.
+/// The oracle of the run checks all data. There is no GC of the device's own, for enough is free.
 #[test]
 fn copies_at_random_places_come_at_the_rate_that_is_asked_for() {
     for scheme in ["base-dftl", "mini-page", "msftl"] {

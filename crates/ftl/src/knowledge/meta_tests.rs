@@ -208,7 +208,8 @@ fn a_scheduled_snapshot_is_written_where_it_fits_and_its_superblock_is_not_colle
     meta.allocate(4);
     assert!(meta.schedule_snapshot(), "there is room for it");
     meta.begin_snapshot();
-    let held = meta.layout.superblock_of(meta.allocate(needed));
+    let first = meta.allocate(needed);
+    let held = meta.layout.superblock_of(first);
     meta.allocate(1024 - 4 - needed);
     let other = fill(&mut meta, &[Piece(1)]);
     assert_eq!(meta.take_victim().map(|(sb, _)| sb), Some(other), "{held} is empty, but has the newest snapshot");
