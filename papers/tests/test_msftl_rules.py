@@ -9,7 +9,7 @@ from ufsim_papers.msftl import copies, drive, rules
 from ufsim_papers.msftl.drive import Drive, flush_units, replayed, units_of
 from ufsim_papers.msftl.phone import FILLS, TRACES
 from ufsim_papers.msftl.replay import COUNTED, FREE, RANDOM, RULE, moved_mib, of_traces, rate_percent
-from ufsim_papers.msftl.writes import BASE, MINI, ONE
+from ufsim_papers.msftl.writes import BASE, EACH_BLOCK, F4, FTLS, MINI, ONE, SEQ, SPARSE, TWO_DIRECTORIES, WHOLE
 
 N = len(TRACES)
 
@@ -190,3 +190,37 @@ def test_the_map_of_rules_has_all_fills_and_rules() -> None:
     versus = parts(measured, "msftl.f5.phone-vs-mini")
     assert len(versus) == 4 * 3 * (1 + N) * 3 and len({part.case for part in versus}) == 4 * 3 * (1 + N)
     assert len(rules.RULES.draw(frame).axes) == 3
+
+
+def test_both_rules_of_the_directory_are_points() -> None:
+    units = dict(zip(FTLS, (1000, 400, 200, 100), strict=True))
+    rows = [
+        {
+            "ftl": ftl,
+            "directories": rule,
+            "device_pmt_flush_units": own,
+            "device_pmt_moved_units": 0,
+            "device_pmt_directory_units": 100 if rule == EACH_BLOCK else 10,
+            "device_host_units_written": 100_000,
+        }
+        for rule in (EACH_BLOCK, SPARSE)
+        for ftl, own in units.items()
+    ]
+    points = parts(SEQ.measure(pd.DataFrame(rows)), "msftl.seq.msftl")
+    found = {(part.at["directories"], part.part or part.case): part.value for part in points}
+    assert len(found) == 2 * 6 and found[SPARSE, MINI] == found[EACH_BLOCK, MINI] == pytest.approx(400 / 256)
+    assert found[EACH_BLOCK, f"with directories, {ONE}"] == pytest.approx((1 - 200 / 1100) * 100)
+    assert found[SPARSE, f"with directories, {ONE}"] == pytest.approx((1 - 110 / 1010) * 100)
+    # Fig. 4 compares the rules over the same volume; the whole one has the other claims.
+    random = pd.DataFrame(rows).assign(locality="5:5", volume=TWO_DIRECTORIES)
+    whole = random[random["directories"] == EACH_BLOCK].assign(volume=WHOLE, device_pmt_flush_units=5000)
+    eight = whole.iloc[[0]].assign(ftl="pages of 8 KiB")
+    corner = pd.concat([whole.assign(locality="9:1"), whole, eight, random])
+    segments = [part for part in F4.measure(corner) if part.claim == "msftl.f4.random-1k"]
+    values = {(part.role, part.at.get("msftl.directory-rule"), part.part): part.value for part in segments}
+    assert values["point", EACH_BLOCK, ""] == pytest.approx((1 - 200 / 1100) * 100)
+    assert values["point", SPARSE, ""] == pytest.approx((1 - 110 / 1010) * 100)
+    assert values["foil", None, ""] == pytest.approx((1 - 210 / 1010) * 100)
+    share = [10 / (own + 10) for own in units.values()]
+    name = "directories over all mappings, mean over schemes and localities"
+    assert values["point", SPARSE, name] == pytest.approx(sum(share) / 4 * 100)

@@ -32,7 +32,8 @@ WHOLE, QUARTER = "129168m", "32292m"
 # When the directory is written: options of `msftl.directory-rule`, and the volume of the second.
 EACH_BLOCK, SPARSE = "with each translation block", "after each 3.3 GiB of user data"
 DIRECTORY_MIB = 3_379
-# Two directories of the second rule. What a flush has to write hangs on the addresses of its 9 MiB alone.
+# Two directories of the second rule, over which both are compared. What a flush has to write hangs on the addresses of
+# its 9 MiB alone.
 TWO_DIRECTORIES = "6786m"
 # Sec. 4.2: the locality 9:1 writes 90% of the data to 10% of the space.
 LOCALITIES = {f"{hot}:{10 - hot}": f"zoned:{hot}0/{10 - hot}0:{10 - hot}0/{hot}0" for hot in (9, 8, 7, 6, 5)}
@@ -197,10 +198,12 @@ def _f4_runs(setting: Setting) -> list[Run]:
     localities = ("9:1", "5:5") if setting.quick else tuple(LOCALITIES)
     size = "1g" if setting.quick else WHOLE
     points = [(name, ftl) for name in localities for ftl in FTLS]
-    short = [] if setting.quick else [(name, ftl, SPARSE, TWO_DIRECTORIES) for name, ftl in points]
+    rules = () if setting.quick else (EACH_BLOCK, SPARSE)
+    whole = [(*own, EACH_BLOCK, size) for own in [*points, ("5:5", EIGHT)]]
+    short = [(*own, rule, TWO_DIRECTORIES) for rule in rules for own in points]
     return [
         Run(
-            {"locality": name, "ftl": ftl, "directories": rule},
+            {"locality": name, "ftl": ftl, "directories": rule, "volume": volume},
             spec(
                 job("msftl/f4-random", ZONES=LOCALITIES[name], IO_SIZE=volume),
                 ftl,
@@ -208,7 +211,7 @@ def _f4_runs(setting: Setting) -> list[Run]:
                 sparse(ftl) if rule == SPARSE else None,
             ),
         )
-        for name, ftl, rule, volume in [*((*own, EACH_BLOCK, size) for own in [*points, ("5:5", EIGHT)]), *short]
+        for name, ftl, rule, volume in [*whole, *short]
     ]
 
 
@@ -222,7 +225,7 @@ def by_locality(frame: pd.DataFrame, units: pd.Series) -> pd.DataFrame:
 
 def _f4_draw(frame: pd.DataFrame) -> Drawing:
     figure, (left, right) = draw.canvas(columns=2, width=5.6, height=4.0)
-    frame = frame[(frame["ftl"] != EIGHT) & (frame["directories"] == EACH_BLOCK)]
+    frame = frame[(frame["ftl"] != EIGHT) & (frame["volume"] != TWO_DIRECTORIES)]
     stacks(left, frame, "locality", kinds=(USER, MAP))
     flushed = by_locality(frame, frame["device_pmt_flush_units"])
     draw.grouped_bars(right, flushed, colours=COLOURS)
@@ -234,8 +237,10 @@ def _f4_draw(frame: pd.DataFrame) -> Drawing:
 
 
 def _f4_measure(frame: pd.DataFrame) -> list[Measured]:
-    rules = [part for rule, own in frame.groupby("directories", sort=False) for part in _of_segments(str(rule), own)]
-    frame = frame[frame["directories"] == EACH_BLOCK]
+    short = frame["volume"] == TWO_DIRECTORIES
+    by_rule = (frame[short] if short.any() else frame).groupby("directories", sort=False)
+    rules = [part for rule, own in by_rule for part in _of_segments(str(rule), own)]
+    frame = frame[~short]
     flushed = by_locality(frame, frame["device_pmt_flush_units"])
     everything = by_locality(frame, mappings(frame))
     base, mini = "msftl.f4.random-base", "msftl.f4.random-mini"
