@@ -151,6 +151,18 @@ def test_a_phone_is_a_scenario_with_its_own_numbers() -> None:
     assert setups.setup_of(at, phone) == replace(phone, reserved=False, density=15.1)
 
 
+def test_runs_that_no_condition_tells_apart_are_one() -> None:
+    phones = (hpbvalve.USUAL, replace(hpbvalve.USUAL, reserved=False, policy="hpb-linux", relief=False))
+
+    def runs(scheme: str) -> set[str]:
+        both = [hpbvalve.points(Setting(), (scheme,), repeats=range(1), setup=setup)[0] for setup in phones]
+        assert len({tuple(point.labels.items()) for point in both}) == 2
+        return {json.dumps(point.inputs) for point in both}
+
+    assert len(runs("ufs")) == len(runs("foam")) == 1
+    assert len(runs("hpbvalve")) == 2, "relief asks what is given back"
+
+
 def test_a_read_of_the_phone_takes_what_it_should() -> None:
     settings = setups.Setup().settings()
     job = "[r]\nrw=randread\nbs=4k\nsize=1g\nnumber_ios=200\n"
