@@ -56,7 +56,8 @@ class OverMap:
             return found
         rows = on(frame, self.base)
         if self.foil_scheme:
-            rows = common(rows, [*self.schemes, self.foil_scheme])
+            names = [*self.schemes, self.foil_scheme]
+            rows = common(rows, names) if self._whole(rows, names) else rows[:0]
         foil = self.foil
         default = claim.at(tuple(axis.options[0] for axis in claim.axes))
         return found + [
@@ -80,8 +81,15 @@ class OverMap:
     def _on(self, frame: pd.DataFrame, claim: Claim, place: Place) -> pd.DataFrame:
         """The runs at a point; none unless all schemes were run there."""
         rows = on(frame, setup_of(claim.at(place), self.base))
-        whole = set(self.schemes) <= set(rows["scheme"])
-        return rows[rows["scheme"].isin(list(self.schemes))] if whole else rows[:0]
+        return rows[rows["scheme"].isin(list(self.schemes))] if self._whole(rows, self.schemes) else rows[:0]
+
+    def _whole(self, rows: pd.DataFrame, schemes: Sequence[str]) -> bool:
+        """Were all schemes run, those of HPB with all sizes?"""
+        return set(schemes) <= set(rows["scheme"]) and all(
+            set(self.sizes) <= set(own["memory_mib"])
+            for scheme, own in rows[rows["scheme"].isin(list(schemes))].groupby("scheme")
+            if scheme not in ("ufs", "ideal")
+        )
 
     def _of(self, claim: Claim, frame: pd.DataFrame, place: Place) -> list[Measured]:
         at, rows = claim.at(place), self._on(frame, claim, place)
