@@ -61,10 +61,16 @@ fn superblocks_are_ordered_by_the_stamps_of_their_first_pages() {
 fn a_snapshot_is_whole_if_each_unit_has_its_mark_and_the_next_stamp() {
     let core = core(4096);
     let mark = |at| core.meta().snapshot_mark(at);
-    let whole = |units: &[(u32, Sensed)]| {
+    // It lies at the start of the superblock, or somewhere in it.
+    let whole_from = |start: u32, units: &[(u32, Sensed)]| {
         let mut recovery = in_phase(&core, Phase::Snapshot);
-        units.iter().for_each(|&(at, sensed)| recovery.add_unit(&core, place(81, at), sensed, Seq(0)));
+        recovery.snapshots = [place(81, start)].into();
+        units.iter().for_each(|&(at, sensed)| recovery.add_unit(&core, place(81, start + at), sensed, Seq(0)));
         (recovery.whole, recovery.snapshot_stamp)
+    };
+    let whole = |units: &[(u32, Sensed)]| {
+        assert_eq!(whole_from(0, units), whole_from(40, units));
+        whole_from(0, units)
     };
     assert_eq!(whole(&[(0, unit(mark(0), 70)), (1, unit(mark(1), 71)), (2, unit(mark(2), 72))]), (true, Some(70)));
     assert_eq!(whole(&[(1, unit(mark(1), 71)), (0, unit(mark(0), 70))]), (true, Some(70)), "in any order");
@@ -151,4 +157,15 @@ fn pieces_that_were_dropped_are_not_looked_for_in_superblocks_erased_since() {
     assert_eq!(found(bitmaps[2]), None, "it had no place");
     assert_eq!(found(journal[0]), None, "the superblock is opened next");
     assert_eq!(found(journal[1]), Some(place(81, 30)), "it was found elsewhere");
+}
+
+/// The units of a snapshot but the first say nothing of where it begins.
+#[test]
+fn a_search_notes_where_snapshots_begin() {
+    let core = core(4096);
+    let mut recovery = in_phase(&core, Phase::Seek);
+    let mark = |at| core.meta().snapshot_mark(at);
+    let seen = [(0, unit(9, 60)), (4, unit(mark(0), 70)), (5, unit(mark(1), 71)), (12, unit(mark(0), 90))];
+    seen.into_iter().for_each(|(at, sensed)| recovery.add_unit(&core, place(81, at), sensed, Seq(0)));
+    assert_eq!(recovery.sought, [(70, place(81, 4)), (90, place(81, 12))]);
 }
