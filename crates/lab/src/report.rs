@@ -398,8 +398,8 @@ fn histogram_of(latencies_ns: &[u64]) -> Histogram<u64> {
     histogram
 }
 
-/// How long a harness takes a call to last that compares the nanoseconds of two readings of its clock alone, without the
-/// seconds, and drops the sign.
+/// How long a harness takes a call to last that compares the nanoseconds of two readings of its clock alone, without
+/// the seconds, and drops the sign.
 fn by_nanoseconds((called, returned): (u64, u64)) -> u64 {
     (called % SECOND_NS).abs_diff(returned % SECOND_NS)
 }

@@ -169,9 +169,9 @@ pub struct OperationResult {
     /// How they are distributed, as for requests.
     #[serde(default)]
     pub latency_within: Vec<(u64, u64)>,
-    /// By a harness that leaves out the seconds of its clock, as the one does that the HP-UFS paper's authors published:
-    /// the difference of the nanoseconds of two readings, without its sign. What crosses a full second takes one second
-    /// less its time.
+    /// By a harness that leaves out the seconds of its clock, as the one does that the HP-UFS paper's authors
+    /// published: the difference of the nanoseconds of two readings, without its sign. What crosses a full second takes
+    /// one second less its time.
     #[serde(default)]
     pub harness_ns: Latency,
     /// How many cross a full second.

@@ -33,8 +33,8 @@ params::params! {
         /// program that goes on in the same page compares a unit with a channel, so that seven of eight units take
         /// tPROG each. A result says so.
         metadata_programs: choice(MetadataPrograms) = Pages, "the units of a page are programmed together";
-        /// Copies beside those of GC, in per cent of the data from the host: pages at random places that hold data, each
-        /// searched, read and programmed as GC does it. base-dftl, mini-page and msftl alone. A result says so.
+        /// Copies beside those of GC, in per cent of the data from the host: pages at random places that hold data,
+        /// each searched, read and programmed as GC does it. base-dftl, mini-page and msftl alone. A result says so.
         copies_percent: count(0 to 1000) = 0, "a device copies what its GC has to copy";
     }
 }

@@ -198,9 +198,9 @@ impl Plan {
         }
     }
 
-    /// What a program of Mobibench does before its first measured transaction: it opens every database by itself. INSERT
-    /// makes the tables anew; the others count the rows of what is there, and fill up. The main one is opened last, as its
-    /// connection is the one that goes on.
+    /// What a program of Mobibench does before its first measured transaction: it opens every database by itself.
+    /// INSERT makes the tables anew; the others count the rows of what is there, and fill up. The main one is opened
+    /// last, as its connection is the one that goes on.
     fn begin(&mut self) {
         self.begun = true;
         let Some(operation) = self.operation() else { return };

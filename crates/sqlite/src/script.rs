@@ -15,8 +15,8 @@ use crate::life::{self, Watch};
 use crate::plan::Step;
 use crate::spec::SqliteSpec;
 
-/// How long a batch of requests takes while it is recorded. Only the kernel's own work between transactions knows of it:
-/// it commits every five seconds.
+/// How long a batch of requests takes while it is recorded. Only the kernel's own work between transactions knows of
+/// it: it commits every five seconds.
 const BATCH_TIME: Nanos = Nanos(100_000);
 /// Recordings that are kept for the next source: for as many as are wanted at a time.
 const KEPT: usize = 2;

@@ -80,7 +80,8 @@ params::params! {
         synchronous: choice(Synchronous) = Full, "Mobibench";
         /// A commit takes free pages out of the file (`auto_vacuum = FULL`), which costs pages with pointers to owners.
         auto_vacuum: switch = false, "SQLite's default";
-        /// A commit fills the write-ahead log up to a sector of 512 bytes with more frames, as SQLite did before 3.7.10.
+        /// A commit fills the write-ahead log up to a sector of 512 bytes with more frames, as SQLite did before
+        /// 3.7.10.
         pads_log: switch = false, "SQLite's default where a power cut spares what lies beside a write";
         /// Bytes of a database page: a power of two.
         page_bytes: count(512 to 65_536) = 4096, "Mobibench";

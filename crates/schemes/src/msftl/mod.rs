@@ -29,8 +29,9 @@
 //! as flushed only when all changes are written. `rounds` has the order of the steps, which `dftl` and `cdftl` share.
 //!
 //! The places of all pieces, the MSD, are in SRAM. They are written when a translation block is opened (Sec. 3.3),
-//! which is the first step of GC of the translation blocks, or after a volume of user data (`directory_mib`). GC takes the block with the fewest up-to-date pieces and
-//! programs these together, in full programs (Sec. 3.4). `meta` and `engine/collect.rs` do both.
+//! which is the first step of GC of the translation blocks, or after a volume of user data (`directory_mib`). GC takes
+//! the block with the fewest up-to-date pieces and programs these together, in full programs (Sec. 3.4). `meta` and
+//! `engine/collect.rs` do both.
 //!
 //! The paper does not say how GC finds the valid pages of user blocks, nor what is cached for reads. Here GC reads the
 //! spare areas of the victim, and the pieces that they name (`search`). Reads use the pieces in SRAM, in a cache of

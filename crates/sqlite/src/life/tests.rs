@@ -175,8 +175,9 @@ fn programs_run_to_their_end_on_attached_databases() {
     }
 }
 
-/// The databases that the HP-UFS authors left behind: 5000 rows in each of three tables are 1,691,648 bytes, with a page
-/// of pointers as auto-vacuum has, and no index. Their journals have 12,824 bytes: a header of 512, and three pages.
+/// The databases that the HP-UFS authors left behind: 5000 rows in each of three tables are 1,691,648 bytes, with a
+/// page of pointers as auto-vacuum has, and no index. Their journals have 12,824 bytes: a header of 512, and three
+/// pages.
 #[test]
 fn a_database_has_the_size_of_those_that_the_authors_left_behind() {
     let spec = SqliteSpec {
@@ -194,8 +195,8 @@ fn a_database_has_the_size_of_those_that_the_authors_left_behind() {
     }
 }
 
-/// A commit to three databases has three write-ahead logs to sync. A log is overwritten from its start after a checkpoint
-/// at 1000 pages (SQLite's default): without one, 2000 commits of three pages would not fit the volume.
+/// A commit to three databases has three write-ahead logs to sync. A log is overwritten from its start after a
+/// checkpoint at 1000 pages (SQLite's default): without one, 2000 commits of three pages would not fit the volume.
 #[test]
 fn each_database_has_a_log_of_its_own_with_checkpoints_at_a_thousand_pages() {
     let (operations, volume_mib) = (vec![Operation::Update], 32);
@@ -208,8 +209,8 @@ fn each_database_has_a_log_of_its_own_with_checkpoints_at_a_thousand_pages() {
         assert!((3.0..3.1).contains(&flushes), "{flushes}");
         asked.units_written as f64 / 6000.0
     });
-    // Three frames of 4120 bytes lie in four blocks; ext4's metadata come to it while a log grows. A frame more fills the
-    // sector.
+    // Three frames of 4120 bytes lie in four blocks; ext4's metadata come to it while a log grows. A frame more fills
+    // the sector.
     assert!((4.0..5.5).contains(&plain) && (plain + 0.5..plain + 1.1).contains(&padded), "{plain} {padded}");
 }
 
