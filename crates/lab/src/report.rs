@@ -549,7 +549,8 @@ mod tests {
             requests: Vec::new(),
         };
         let result = operation(&operations);
-        assert_eq!((result.latency_ns.max, result.across_seconds), (3_000, 1));
+        // A histogram has three digits.
+        assert!(result.latency_ns.max.abs_diff(3_000) < 3 && result.across_seconds == 1, "{result:?}");
         let harness: Vec<u64> = result.programs.iter().map(|program| program.harness_ns.max).collect();
         assert!(harness[0] == 900 && harness[2] == 900 && harness[1].abs_diff(999_997_000) < 1_000_000, "{harness:?}");
         assert_eq!(result.harness_ns.count, 3);
