@@ -182,7 +182,7 @@ def test_further_seeds_run_what_claims_need_and_nothing_else(traces: Path) -> No
         repeated = bool(figure.claims) and figure.chance == "seed"
         assert list(points) == ([1, 2, 3] if repeated else [1]), figure.id
         for seed in list(points)[1:]:
-            assert {run.spec.seed for run in points[seed] if isinstance(run, Run)} == {seed}, figure.id
+            assert {run.spec.seed for run in points[seed] if isinstance(run, Run)} <= {seed}, figure.id
             assert len(points[seed]) <= len(points[1]), figure.id
 
 

@@ -194,8 +194,8 @@ mod tests {
              nand.tlc_program_us nand.tlc_erase_us nand.transfer_mib_per_s nand.page_register nand.cache_program \
              nand.program_suspends nand.erase_suspends nand.suspend_us nand.resume_us firmware.command_ns \
              write_path.rest_ms write_path.wake_us write_path.flush_us write_path.flush_rest_ms \
-             write_path.flush_wake_us what_if.free what_if.metadata_programs link.down_mib_per_s \
-             link.up_mib_per_s link.upiu_ns \
+             write_path.flush_wake_us what_if.free what_if.metadata_programs what_if.copies_percent \
+             link.down_mib_per_s link.up_mib_per_s link.upiu_ns \
              power.auto_hibern8_idle_us power.hibern8_enter_us power.hibern8_exit_us power.clkgate_delay_ms \
              power.clkgate_jitter_us power.clk_ungate_us power.autosuspend_delay_ms power.sleep_enter_us \
              power.sleep_exit_us power.other_use_percent power.other_use_within_ms energy.vcc_mv energy.vccq2_mv \

@@ -110,3 +110,27 @@ fn its_progress_is_shown_and_can_be_stopped() {
     assert_eq!(stopped, Err(LabError::Interrupted));
     assert_eq!(phases.last().map(|(phase, _)| *phase), Some("verify"), "{phases:?}");
 }
+
+/// Groups of HPB that are dirty from a write on and clean with the response. Entries that are still under way to the
+/// host serve nothing, so no read gets older data; the groups' other entries serve.
+#[test]
+fn an_entry_under_way_to_the_host_gives_no_older_data() {
+    let requests = || -> Vec<WorkRequest> {
+        let mut rng = Rng::from_seed(3);
+        let op = |rng: &mut Rng| if rng.below(4) == 0 { WorkOp::Write } else { WorkOp::Read };
+        (0..30_000).map(|_| request(op(&mut rng), rng.below(2000), 1)).collect()
+    };
+    let refused = |dirty: &str, clean: &str| {
+        let mut spec = tiny("hpb", 1);
+        for (key, value) in [("hpb_dirty_from", dirty), ("hpb_clean_from", clean)] {
+            spec.set.insert(format!("scheme.segment-log.{key}"), value.into());
+        }
+        spec.set.insert("scheme.hpb.max_defer_us".into(), 100.into());
+        let result = closed(&spec, requests(), 8).expect("a run without wrong data");
+        assert!(result.counters.host["hpb_reads"] > 1000, "{:?}", result.counters.host);
+        result.counters.device["host_entries_refused"]
+    };
+    let [usual, early, late] = [("program", "next-command"), ("program", "response"), ("write", "response")]
+        .map(|(dirty, clean)| refused(dirty, clean));
+    assert!(early < usual && usual < late, "{early}, {usual}, {late}");
+}

@@ -303,7 +303,7 @@ impl Scheme for SegmentLog {
     const RUNS: bool = true;
     const VARIANTS: &'static [&'static [&'static str]] = &[
         &["segment_kib=2"],
-        &["segment_kib=1", "hpb_entry=plain", "hpb_dirty_from=write", "hpb_clean_from=response"],
+        &["segment_kib=1", "hpb_dirty_from=write"],
         &["flush_mode=background"],
         &["flush_mode=background", "segment_kib=2", "flush_order=address", "flush_buffers=3"],
         &["flush_mode=pipelined", "segment_kib=1", "flush_buffers=5"],
