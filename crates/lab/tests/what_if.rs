@@ -79,6 +79,6 @@ fn copies_at_random_places_come_at_the_rate_that_is_asked_for() {
 fn a_scheme_that_can_not_copy_at_random_is_refused() {
     let mut spec = tiny("hp-ufs", 1);
     spec.set.insert("what_if.copies_percent".into(), 5.into());
-    let error = spec.resolve().err().expect("refused").to_string();
+    let error = spec.resolve().expect_err("refused").to_string();
     assert!(error.contains("what_if.copies_percent = 5: must be 0 for \"hp-ufs\""), "{error}");
 }
