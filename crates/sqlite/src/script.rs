@@ -79,7 +79,7 @@ impl Script {
     /// The recording of a specification; the last ones are kept.
     fn of(spec: &SqliteSpec) -> Arc<Script> {
         static LAST: Mutex<Vec<(SqliteSpec, Arc<Script>)>> = Mutex::new(Vec::new());
-        // What only the device's side of it sees.
+        // Keys at which only the playing looks make no other recording.
         let key = SqliteSpec { barriers: true, transaction_cpu_ns: 0, ..spec.clone() };
         let last = || LAST.lock().unwrap_or_else(PoisonError::into_inner);
         let known = last().iter().find(|(own, _)| *own == key).map(|(_, script)| script.clone());
@@ -116,7 +116,7 @@ struct Recorder {
     written: u64,
 }
 
-/// It as disk and as watch; both share it.
+/// The recorder, which is both the disk of a database and its watch.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Recorder>>);
 
