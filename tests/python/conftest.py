@@ -1,10 +1,13 @@
 import json
 import subprocess
+import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+import ufsim
 from ufsim.results import Comparison
 
 ROOT = Path(__file__).parents[2]
@@ -37,8 +40,24 @@ def over_time(count: int, scale: float) -> dict[str, list[int]]:
     }
 
 
+@cache
+def real(scheme: str) -> dict[str, object]:
+    """The report of a run of `tiny`."""
+    with tempfile.TemporaryDirectory() as folder:
+        job = Path(folder, "mix.fio")
+        job.write_text("[mix]\nrw=randrw\nsize=8m\nbs=4k\niodepth=8\nfsync=8\nloops=2\n")
+        return dict(ufsim.run(job, scheme, profile="tiny", age=job, seeds=1, cache=False).data)
+
+
 def result(scheme: str, speed: float, map_read: int, trims: int = 0) -> dict[str, object]:
-    """A report with round numbers: invented, so that tests can compute what the views must show."""
+    """A real report, over which round numbers are laid, so that tests can compute what the views must show."""
+    figures = round_numbers(scheme, speed, map_read, trims)
+    report = real("ufs" if scheme == "mine" else scheme)
+    assert figures.keys() <= report.keys()
+    return report | figures
+
+
+def round_numbers(scheme: str, speed: float, map_read: int, trims: int) -> dict[str, object]:
     kinds = {"read": latency(300, 8000 / speed), "write": latency(600, 5000 / speed), "flush": latency(90, 90_000)}
     return {
         "version": "0.1.0",
@@ -64,6 +83,8 @@ def result(scheme: str, speed: float, map_read: int, trims: int = 0) -> dict[str
         "latency_ns": {**kinds, "trim": latency(trims, 1000), "all": latency(1000, 6000 / speed)},
         "latency_within": within(1000, 6000 / speed),
         "latency_within_by_kind": {"read": within(300, 8000 / speed), "write": within(600, 5000 / speed)},
+        "unmeasured": 0,
+        "drawn": [],
         "over_time": {
             "interval_ns": 500_000_000,
             "kinds": {"read": over_time(300, 8000 / speed), "write": over_time(600, 5000 / speed)},
@@ -91,7 +112,7 @@ def result(scheme: str, speed: float, map_read: int, trims: int = 0) -> dict[str
 
 @pytest.fixture
 def comparison() -> Comparison:
-    """Three invented results, through JSON as the core gives them."""
+    """Three results with round numbers, through JSON as the core gives them."""
     results = [result("ufs", 1.0, 1_000_000_000), result("mine", 0.8, 0), result("hp-ufs", 1.5, 0, trims=10)]
     results[1]["warnings"] = []
     document = {"ufsim": "0.1.0", "workload": "traces/example", "results": results}
