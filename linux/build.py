@@ -149,12 +149,12 @@ int ufsim_registers_differ(int pid, const unsigned long *fp);
     (
         "arch/um/drivers/Makefile",
         r"(?m)^obj-\$\(CONFIG_SSL\)",
-        "ufsim-objs := ufsim_kern.o ufsim_user.o\nobj-y += ufsim.o\n\\g<0>",
+        "ufsim-objs := ufsim_kern.o ufsim_user.o ufsim_terminal.o\nobj-y += ufsim.o\n\\g<0>",
     ),
 )
 #: What kernels need beyond.
 MORE: dict[str, tuple[tuple[str, str, str], ...]] = {
-    "6.1": (),
+    "6.1": (("block/Makefile", r"(?m)^obj-\$\(CONFIG_MQ_IOSCHED_DEADLINE\)", "obj-y += map-plus-iosched.o\n\\g<0>"),),
     # It looks for relative names in descriptor -1.
     "6.12": (("fs/hostfs/hostfs_user.c", r"statx\(fd, path", "statx(fd < 0 ? AT_FDCWD : fd, path"),),
 }
@@ -267,6 +267,8 @@ def edit(tree: Path, edits: tuple[tuple[str, str, str], ...]) -> None:
         path.write_text(text)
     for path in HERE.glob("ufsim*"):
         shutil.copy(path, tree / "arch/um/drivers" / path.name)
+    for path in HERE.glob("*-iosched.c"):
+        shutil.copy(path, tree / "block" / path.name)
 
 
 def check_config(made: Path, unknown: tuple[str, ...]) -> None:

@@ -182,6 +182,10 @@ class LinuxDevice:
         """What the kernel is to call the scheduler of the disk."""
 
     @property
+    def map_cache(self) -> tuple[int, int]:
+        """Entries of the device's mapping cache, and of a translation page."""
+
+    @property
     def has_hpb(self) -> bool:
         """True if the kernel has to have a driver for HPB."""
 
@@ -203,11 +207,12 @@ class LinuxDevice:
         log: tuple[int, Callable[[LogPart], None]] | None = None,
         timeline: tuple[str | PathLike[str], str, int] | None = None,
         series: tuple[str, Callable[[Columns], None]] | None = None,
+        terminal: tuple[int, int] | None = None,
     ) -> tuple[str, LogPart | None, str | None]:
         """Boots a guest in a folder and serves it until it halts, or loses power at the last of `stops`.
 
         These are turns, in order, and then a time in ns; the function gets turn and time, and says whether this process
-        goes on with the guest.
+        goes on with the guest. `terminal`: descriptors that the guest's `/dev/ufsim` reads from and writes to.
 
         Gives `result` (as of `simulate`), `ended`, `at_ns`, `began_ns`, `turns` and `controller` (its counters) as
         JSON, the log if one is kept, and why a timeline could not be written. `costs` are those of a system call, an

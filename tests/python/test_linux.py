@@ -7,12 +7,14 @@ import json
 import os
 import re
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import ufsim
-from tools.hosts import hpb, sqlite
+from tools.hosts import hpb, map_plus, sqlite
 from ufsim import linux
 from ufsim.cli import execute
 from ufsim.linux import cpio, cuts
@@ -123,6 +125,58 @@ def test_the_scheduler_is_that_of_the_scheme(tmp_path):
     show = job(tmp_path, "cat /sys/block/sda/queue/scheduler")
     runs = [linux.run(show, "ufs", profile="tiny", scheduler=name) for name in ("noop", "mq-deadline")]
     assert [run.stdout.split() for run in runs] == [["[none]", "mq-deadline"], ["[mq-deadline]", "none"]]
+
+
+@pytest.mark.parametrize("scheduler", map_plus.SCHEDULERS)
+def test_the_schedulers_of_map_plus_do_as_their_models(scheduler):
+    row = map_plus.compared(scheduler)
+    for name, count in row["kernel"].items():
+        # The first read of each burst of 32 is sent before the model sees the others.
+        assert count == pytest.approx(row["model"][name], abs=row["reads"] / 32), name
+    assert row["same"] > (0.99 if scheduler == "row" else 0.6)
+    assert scheduler == "row" or row["kernel"]["prioritised"] > 400
+
+
+def test_a_scheduler_can_ask_what_the_mapping_cache_holds(tmp_path):
+    """The cache has 2048 entries, so 8 MiB are in it; hits are known from the answers alone."""
+    how = {"profile": "emmc-map-plus", "scheduler": "hp"}
+    fill = "fio --clocksource=clock_gettime --name=w --rw=write --bs=4k --size=8m --filename=/dev/sda --direct=1"
+    again = fill.replace("--rw=write", "--rw=randread --iodepth=8 --ioengine=libaio --number_ios=600 --verify=crc32c")
+    asks = {"scheme.*.cache_knowledge": "poll", "scheme.*.poll_requests": 200}
+    run = linux.run(job(tmp_path, f"{fill} --verify=crc32c --do_verify=0\n{again}"), "dftl", settings=asks, **how)
+    assert run.status == 0, run.stderr
+    assert 10 <= int(run.iosched["queries"]) <= 14
+    assert int(run.iosched["prioritised"]) >= 400
+    assert run.iosched["cache_entries"] == "2048"
+    lent = {"scheme.hp.cache_knowledge": "full"}
+    with pytest.raises(ufsim.GuestError, match="does not take queue/iosched/cache_knowledge = full"):
+        linux.run(job(tmp_path, "true"), "dftl", settings=lent, **how)
+
+
+def test_a_shell_does_what_its_lines_say_however_fast_they_come(tmp_path):
+    lines = [
+        "cd /tmp",
+        "x=5",
+        "sleep 10",
+        "echo it is $x in $(pwd)",
+        "dd if=/dev/zero of=/mnt/f bs=4k count=9",
+        "exit 3",
+    ]
+    told = []
+    for pause in (0, 0.2):
+        log = tmp_path / f"{pause}.parquet"
+        command = ["ufsim", "linux", "--shell", "--scheme", "ufs", "--profile", "tiny", "--log", str(log)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        with subprocess.Popen([Path(sys.executable).with_name(command[0]), *command[1:]], **pipes) as shell:
+            for line in lines:
+                time.sleep(pause)
+                shell.stdin.write(f"{line}\n")
+                shell.stdin.flush()
+            out, _ = shell.communicate(timeout=120)
+        assert shell.returncode == 3
+        told.append((out[: out.index("the job has ended")], log.read_bytes()))
+    assert "it is 5 in /tmp" in told[0][0]
+    assert told[0] == told[1]
 
 
 @pytest.mark.parametrize("name", REPEATED)
@@ -284,9 +338,12 @@ def test_without_a_kernel_one_line_says_what_is_missing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--scheme", "hp-ufs", "--", "true"], "Linux has noop and mq-deadline, with none or hpb-linux"),
+        (["--scheme", "hp-ufs", "--", "true"], "Linux has all schedulers but amphibian, with none or hpb-linux"),
         (["--fs", "xfs", "--", "true"], 'fs = "xfs": must be one of f2fs, ext4, none'),
-        ([], "a command after -- or --script FILE must be given"),
+        ([], "one of a command after --, --script FILE and --shell must be given"),
+        (["--shell", "--", "true"], "one of a command after --, --script FILE and --shell must be given"),
+        (["--shell", "--json"], "--shell is for one scheme, and without --json"),
+        (["--shell", "--cuts", "3"], "--shell and cuts exclude each other"),
         (["--memory", "1", "--", "true"], "memory = 1: must be 256..=16384 MiB"),
         (["--cpu-cost", "many", "--", "true"], "--cpu-cost is 'many'; allowed: SYSCALL_NS,REGISTER_NS,PAGE_NS"),
         (["--cut-at", "1 day", "--", "true"], "--cut-at is '1 day'; allowed: TURN, such as 120, or a time"),

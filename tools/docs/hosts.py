@@ -37,6 +37,19 @@ def orders(rows: list[Row]) -> str:
     return table(("job", "order", "to a higher address>", "to the other direction>"), cells)
 
 
+def schedulers(rows: list[Row]) -> str:
+    """What the schedulers of MAP+ count, Linux / model, and how many reads they send at the same place."""
+    names = ("prioritised", "batches", "notices")
+
+    def counted_by_both(one: Row, name: str) -> str:
+        return f"{one['kernel'][name]:,} / {one['model'][name]:,}" if name in one["kernel"] else ""
+
+    cells = [
+        [code(one["scheduler"]), *(counted_by_both(one, name) for name in names), f"{one['same']:.1%}"] for one in rows
+    ]
+    return table(("scheduler", *(f"{name}>" for name in names), "at the same place>"), cells)
+
+
 def sqlite(rows: list[Row]) -> str:
     """What a transaction takes and asks for: Linux / model."""
     cells = []
@@ -61,6 +74,7 @@ PARTS: dict[str, Callable[[list[Row]], str]] = {
     "splits": counted,
     "merges": counted,
     "orders": orders,
+    "schedulers": schedulers,
     "sqlite": sqlite,
 }
 

@@ -10,9 +10,9 @@ app = typer.Typer(add_completion=False, help=__doc__)
 
 @app.command()
 def hosts(record: Annotated[Path | None, typer.Option(help="file for all numbers")] = None) -> None:
-    """Compares hpb-linux, the block layer, and SQLite on file systems. Needs make linux; a quarter of an hour."""
+    """Compares HPB, the block layer, schedulers, SQLite on file systems. Needs make linux; a quarter of an hour."""
     import ufsim
-    from tools.hosts import block, hpb, sqlite
+    from tools.hosts import block, hpb, map_plus, sqlite
     from tools.records import keep, origin
 
     found = {
@@ -20,6 +20,7 @@ def hosts(record: Annotated[Path | None, typer.Option(help="file for all numbers
         "splits": [block.split(rw, size) for rw in ("read", "write") for size in ("4k", "128k", "512k", "1m", "4m")],
         "merges": [block.merged(case) for case in block.MERGES],
         "orders": [block.ordered(case) for case in block.ORDERS],
+        "schedulers": map_plus.all_compared(),
         "sqlite": sqlite.all_compared(),
     }
     for name, rows in found.items():

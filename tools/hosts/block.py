@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,9 @@ class Case:
     job: str
     scheduler: str = "noop"
     fs: str = "none"
+    scheme: str = "ufs"
+    profile: str = PROFILE
+    settings: dict[str, str | int] = field(default_factory=dict)
 
 
 MERGES = (
@@ -64,6 +67,7 @@ class Seen:
 
     queued: str
     issued: list[tuple[str, int, int]]
+    run: linux.GuestRun
 
 
 def by_kernel(case: Case) -> Seen:
@@ -77,7 +81,7 @@ def by_kernel(case: Case) -> Seen:
             f"echo 0 > {TRACING}/tracing_on; cat {TRACING}/trace\n"
         )
         job = linux.Job(script=script, fs=case.fs)
-        run = linux.run(job, "ufs", profile=PROFILE, scheduler=case.scheduler)
+        run = linux.run(job, case.scheme, profile=case.profile, scheduler=case.scheduler, settings=case.settings)
     if run.status:
         raise SystemExit(f"{case.name}: {run.stderr}")
     lines: list[str] = []
@@ -91,7 +95,7 @@ def by_kernel(case: Case) -> Seen:
             lines.append(
                 f"8,0 0 {order} {found['at']}000 {found['pid']} Q {flags} {sector} + {count} [{found['task']}]\n"
             )
-    return Seen("".join(lines), [one for one in issued if one[0][0] in "RW"])
+    return Seen("".join(lines), [one for one in issued if one[0][0] in "RW"], run)
 
 
 def by_model(case: Case, seen: Seen, **options: Any) -> tuple[ufsim.Result, pd.DataFrame]:
@@ -99,8 +103,14 @@ def by_model(case: Case, seen: Seen, **options: Any) -> tuple[ufsim.Result, pd.D
     with tempfile.TemporaryDirectory() as name:
         trace, log = Path(name) / "trace.txt", Path(name) / "log.parquet"
         trace.write_text(seen.queued)
-        how = {"replay": "timed", "precondition": "none", "scheduler": case.scheduler, **options}
-        run = ufsim.run(trace, "ufs", profile=PROFILE, log=log, **how)
+        how = {
+            "replay": "timed",
+            "precondition": "none",
+            "scheduler": case.scheduler,
+            "settings": case.settings,
+            **options,
+        }
+        run = ufsim.run(trace, case.scheme, profile=case.profile, log=log, **how)
         return run, pd.read_parquet(log)
 
 

@@ -60,7 +60,7 @@ impl Session {
         let (outside, stack, expected) = Outside::begin(spec, progress)?;
         let parts = outside.machine().parts;
         let hpb = parts.booster == BoosterKind::HpbLinux;
-        let has_scheduler = matches!(parts.scheduler, SchedulerKind::Noop | SchedulerKind::MqDeadline);
+        let has_scheduler = parts.scheduler != SchedulerKind::Amphibian;
         if !has_scheduler || !(hpb || parts.booster == BoosterKind::None) {
             let given = format!(
                 "scheme = \"{}\": its host is scheduler {} and booster {}",
@@ -68,7 +68,7 @@ impl Session {
                 parts.scheduler.name(),
                 parts.booster.name()
             );
-            return Err(LabError::Config(format!("{given}; Linux has noop and mq-deadline, with none or hpb-linux")));
+            return Err(LabError::Config(format!("{given}; Linux has all schedulers but amphibian, with none or hpb-linux")));
         }
         let config = outside.machine().profile.device_config([0; 2]);
         let description = Description {
@@ -93,6 +93,12 @@ impl Session {
             SchedulerKind::Noop => "none",
             other => other.name(),
         }
+    }
+
+    /// Entries of the device's mapping cache, and of a translation page.
+    pub fn map_cache(&self) -> (u32, u32) {
+        let info = self.controller.medium().engine.stack_ref().device.info();
+        (info.map_cache_entries, info.map_page_entries)
     }
 
     /// True if the kernel's HPB driver is the booster.

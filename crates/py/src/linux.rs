@@ -81,6 +81,12 @@ impl LinuxDevice {
         self.session.lock().expect(UNPOISONED).scheduler()
     }
 
+    /// Entries of the device's mapping cache, and of a translation page.
+    #[getter]
+    fn map_cache(&self) -> (u32, u32) {
+        self.session.lock().expect(UNPOISONED).map_cache()
+    }
+
     /// True if the kernel has to have a driver for HPB.
     #[getter]
     fn has_hpb(&self) -> bool {
@@ -98,7 +104,7 @@ impl LinuxDevice {
     /// `stops`: turns and a time in ns, and whom to ask at each; see `Stops`.
     #[pyo3(signature = (
         kernel, folder, memory_mib, seed, costs, progress=None, *,
-        stops=None, keep=None, log=None, timeline=None, series=None,
+        stops=None, keep=None, log=None, timeline=None, series=None, terminal=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "named ones of Python")]
     fn boot(
@@ -115,9 +121,10 @@ impl LinuxDevice {
         log: Option<(usize, Py<PyAny>)>,
         timeline: Option<(PathBuf, String, u64)>,
         series: Option<(String, Py<PyAny>)>,
+        terminal: Option<[i32; 2]>,
     ) -> PyResult<(String, Option<LogPart>, Option<String>)> {
         let cost = Cost { syscall_ns: costs.0, access_ns: costs.1, page_ns: costs.2 };
-        let boot = Boot { kernel, folder, memory_mib, seed, cost };
+        let boot = Boot { kernel, folder, memory_mib, seed, cost, terminal };
         let raised = Raised::default();
         let observe: Observe = observing(&self.spec, &raised, keep, log, timeline, series)?;
         let mut stops =

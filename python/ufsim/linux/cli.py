@@ -3,6 +3,8 @@
 import json
 import re
 import sys
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +24,7 @@ from ufsim.cli_options import (
 )
 from ufsim.linux.cli_cuts import Wish, cut_sessions
 from ufsim.linux.session import CpuCost, GuestRun, Job, run
+from ufsim.linux.terminal import terminal
 from ufsim.observe import Observed
 from ufsim.progress import ProgressDisplay
 from ufsim.results import Comparison
@@ -65,6 +68,9 @@ def linux(
         str | None, typer.Option(metavar="NAME,...", help="Several schemes, compared; gains are over the first.")
     ] = None,
     script: Annotated[Path | None, typer.Option(metavar="FILE", help="A script for the guest's shell instead.")] = None,
+    shell: Annotated[
+        bool, typer.Option("--shell", help="A shell of the guest, in this terminal; its time stops while it waits.")
+    ] = False,
     fs: Annotated[
         str, typer.Option(metavar="f2fs|ext4|none", help="File system of the disk, made anew and mounted at /mnt.")
     ] = "f2fs",
@@ -110,6 +116,8 @@ def linux(
     names = listed(scheme, schemes)
     if len(names) > 1 and (guest_trace or console):
         raise UsageError("--guest-trace and --console are for one scheme")
+    if shell and (as_json or len(names) > 1):
+        raise UsageError("--shell is for one scheme, and without --json")
     wish = Wish(cuts, cut_at, every_cut, check, record, jobs)
     job = Job(
         command=tuple(command or ()),
@@ -121,16 +129,22 @@ def linux(
         trace=guest_trace is not None,
     )
     if wish.asked():
+        if shell:
+            raise UsageError("--shell and cuts exclude each other")
         cut_sessions(job, names, options, wish, as_json=as_json)
         return
     observed = Observed(log or False, timeline, timeline_window, series, step)
     states = StateCache() if cache else None
     runs = []
-    with ProgressDisplay() as progress:
+    with ExitStack() as stack:
+        progress = None if shell else stack.enter_context(ProgressDisplay())
+        if shell:
+            job = replace(job, terminal=stack.enter_context(terminal()))
         for name in names:
 
             def report(done: int, total: int | None, sim_ns: int, phase: str, name: str = name) -> None:
-                progress(name, phase, done, total, sim_ns)
+                if progress:
+                    progress(name, phase, done, total, sim_ns)
 
             runs.append(
                 run(job, name, observed=observed, report=report, cache=states, alone=len(names) == 1, **options)

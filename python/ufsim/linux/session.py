@@ -35,6 +35,15 @@ HPB_PARAMS = (
     "timeout_polling_interval_ms",
     "inflight_map_req",
 )
+#: Schedulers of linux/guest: does it ask what the mapping cache holds, and does it make batches?
+CACHE_AWARE = {
+    "row": (False, False),
+    "hp": (True, False),
+    "rb": (False, True),
+    "bs": (False, True),
+    "map": (True, True),
+    "map-plus": (True, True),
+}
 #: Programs of the guest with an archive of their own.
 APART = ("fio",)
 #: What a guest writes for whoever has started it.
@@ -74,6 +83,8 @@ class Job:
     command: Sequence[str] = ()
     #: Or a file of this machine, which its shell runs.
     script: Path | None = None
+    #: Or these two descriptors, from which its shell reads, and to which it writes.
+    terminal: tuple[int, int] | None = None
     #: What the disk is made and mounted as, at /mnt, where the job runs: "f2fs", "ext4" or "none".
     fs: str = "f2fs"
     memory_mib: int = 512
@@ -88,8 +99,8 @@ class Job:
 
     def check(self) -> None:
         """Raises `ConfigError` for what no guest can do."""
-        if bool(self.command) == (self.script is not None):
-            raise _core.ConfigError("linux: a command after -- or --script FILE must be given, and not both")
+        if [bool(self.command), self.script is not None, self.terminal is not None].count(True) != 1:
+            raise _core.ConfigError("linux: one of a command after --, --script FILE and --shell must be given")
         if self.fs not in FILE_SYSTEMS:
             raise _core.ConfigError(f'fs = "{self.fs}": must be one of {", ".join(FILE_SYSTEMS)}')
         if not 256 <= self.memory_mib <= 16384:
@@ -100,6 +111,8 @@ class Job:
 
     def archives(self) -> list[str]:
         """Archives of programs that the job uses."""
+        if self.terminal:
+            return list(APART)
         words = re.findall(r"[\w.]+", " ".join(self.command) if self.script is None else self.script.read_text())
         return [name for name in APART if name in words]
 
@@ -122,6 +135,8 @@ class Job:
         """The script that the guest runs."""
         if self.script is not None:
             return self.script.read_text()
+        if self.terminal:
+            return "exec sh -i +m < /dev/ufsim > /dev/ufsim 2>&1\n"
         words = [f"/job/files/{Path(word).name}" if Path(word) in copies else word for word in self.command]
         # By itself fio asks the processor's counter, which runs on the time of this machine.
         if words[0] == "fio":
@@ -141,6 +156,8 @@ class GuestRun:
     status: int | None
     #: Counters of the kernel's HPB driver, if it is in use.
     hpb_stats: dict[str, int]
+    #: Settings and counters of the kernel's scheduler, by their names in sysfs.
+    iosched: dict[str, str]
     diskstats: str
     #: Events of the guest as ftrace text, if they were kept.
     trace: str | None
@@ -170,6 +187,7 @@ class GuestRun:
                 "turns": self.turns,
                 "cpu_cost": self.cpu_cost._asdict(),
                 "hpb_stats": self.hpb_stats,
+                "iosched": self.iosched,
                 "diskstats": self.diskstats,
                 "controller": self.controller,
                 "digests": self.digests,
@@ -194,7 +212,7 @@ def run(
     """
     job = command if isinstance(command, Job) else Job(command=tuple(command))
     job.check()
-    named = job.command[0] if job.command else str(job.script)
+    named = job.command[0] if job.command else str(job.script or "shell")
     spec = Spec(workload=f"linux {named}", scheme=scheme, **options)
     spec.check_system()
     watched = observed or Observed()
@@ -221,13 +239,32 @@ class Device:
             raise _core.ConfigError(f'scheme = "{spec.scheme}": {told}')
 
     def disk(self) -> cpio.Entry:
-        """What the guest writes into files of /sys/block/sda: its scheduler, and the parameters of its HPB driver."""
+        """What the guest writes into files of /sys/block/sda: its scheduler, parameters of that and of HPB's driver."""
         told = tomllib.loads(_core.profile_toml(located(self.spec.profile), json.dumps(self.spec.settings)))
-        values = {"queue/scheduler": self.core.scheduler}
+        values: dict[str, object] = {"queue/scheduler": self.core.scheduler}
+        if self.core.scheduler in CACHE_AWARE:
+            values |= self._cache_aware(told)
         if self.core.host_controls_hpb:
             params = told.get("scheme", {}).get("hpb-linux", {})
             values |= {f"device/hpb_params/{name}": value for name, value in params.items() if name in HPB_PARAMS}
         return cpio.file("job/disk", "".join(f"{name} {value}\n" for name, value in values.items()).encode())
+
+    def _cache_aware(self, told: Document) -> dict[str, object]:
+        """Parameters of a scheduler of linux/guest/map-plus-iosched.c: what the profile says, what the device has."""
+        scheduler = self.core.scheduler
+        own = dict(told.get("scheme", {}).get(scheduler, {}))
+        asks, batches = CACHE_AWARE[scheduler]
+        entries, page_entries = self.core.map_cache
+        if asks and own.get("cache_entries", "device") == "device":
+            own["cache_entries"] = max(entries, 1)
+        if batches:
+            own["map_page_entries"] = page_entries
+        values = {
+            f"queue/iosched/{name}": int(value) if isinstance(value, bool) else value for name, value in own.items()
+        }
+        # More requests than places, and in the device no more than the profile allows.
+        depth = told["host"]["tags"] - told["host"]["internal_tags"]
+        return {"queue/nr_requests": 2 * own.get("queue", 128), "device/queue_depth": depth, **values}
 
     def boot(self, job: Job, *, kept: bool = False, asked: dict[str, Any] | None = None) -> GuestRun:
         """Boots a guest. With `kept` it mounts the file system that is there."""
@@ -251,7 +288,7 @@ class Device:
         self, job: Job, folder: Path, built: Path, options: dict[str, Any]
     ) -> tuple[Document, "_core.LogPart | None", str | None]:
         kernel, seed = built / "linux", self.spec.seed
-        options |= {"progress": self.report}
+        options |= {"progress": self.report, "terminal": job.terminal}
         told, log, unwritten = self.core.boot(kernel, folder, job.memory_mib, seed, job.cpu_cost, **options)
         return parse(told), log, unwritten
 
@@ -275,6 +312,7 @@ def _gathered(told: Document, log: "_core.LogPart | None", unwritten: str | None
         stderr=texts["stderr"] or "",
         status=int(status) if status else None,
         hpb_stats={name: int(value) for name, value in counters},
+        iosched=dict(line.split(maxsplit=1) for line in (_text(folder / "out" / "iosched") or "").splitlines()),
         diskstats=texts["diskstats"] or "",
         trace=texts["trace"],
         console=_text(folder / "console") or "",
