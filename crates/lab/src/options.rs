@@ -434,7 +434,13 @@ mod tests {
             r#""format": "csv""#,
             r#""clean": ["gaps"]"#,
         ];
-        for kind in [WorkloadKind::Job, WorkloadKind::Sqlite, WorkloadKind::Phone] {
+        for kind in [
+            WorkloadKind::Job,
+            WorkloadKind::Sqlite,
+            WorkloadKind::Phone,
+            WorkloadKind::Llm,
+            WorkloadKind::Fragmentation,
+        ] {
             for one in given {
                 let name = one.split('"').nth(1).unwrap();
                 let text = refused(kind, &format!("{{{one}}}")).unwrap_or_else(|| panic!("{one} on {kind:?}"));

@@ -17,11 +17,7 @@ impl DescriptionError {
 }
 
 /// Reads the only table of a file; `origin` names the file in errors.
-pub(crate) fn read_table<P: Params>(
-    text: &str,
-    origin: &str,
-    name: &str,
-) -> Result<(P, Table), DescriptionError> {
+pub(crate) fn read_table<P: Params>(text: &str, origin: &str, name: &str) -> Result<(P, Table), DescriptionError> {
     let wrong = |problem: &dyn Display| DescriptionError::of(origin, problem);
     let file: Table = text.parse().map_err(|error: toml::de::Error| {
         let line = 1 + text[..error.span().map_or(0, |span| span.start)].matches('\n').count();
@@ -30,7 +26,8 @@ pub(crate) fn read_table<P: Params>(
     if let Some(other) = file.keys().find(|key| *key != name) {
         return Err(wrong(&format!("{other}: unknown table, must be [{name}]")));
     }
-    let table = file.get(name).and_then(Value::as_table).ok_or_else(|| wrong(&format!("there is no table [{name}]")))?;
+    let table =
+        file.get(name).and_then(Value::as_table).ok_or_else(|| wrong(&format!("there is no table [{name}]")))?;
     let params = params::read(name, table).map_err(|error: ParamError| wrong(&error))?;
     Ok((params, table.clone()))
 }

@@ -179,7 +179,9 @@ impl FragmentationSource {
         let most = self.spec.request_kib / 4;
         while piece.count > 0 {
             let taken = match self.wanted.back_mut() {
-                Some((before, last)) if *before == op && last.first + last.count == piece.first && last.count < most => {
+                Some((before, last))
+                    if *before == op && last.first + last.count == piece.first && last.count < most =>
+                {
                     let taken = piece.count.min(most - last.count);
                     last.count += taken;
                     taken

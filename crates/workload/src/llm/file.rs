@@ -42,9 +42,9 @@ impl File {
         let mut pieces = Vec::new();
         let mut in_file = 0;
         while in_file < units {
-            let piece = blocks.next(units - in_file, &mut volume).map_err(|_| {
-                format!("llm.volume_mib = {}: too small for a model in pieces", spec.volume_mib)
-            })?;
+            let piece = blocks
+                .next(units - in_file, &mut volume)
+                .map_err(|_| format!("llm.volume_mib = {}: too small for a model in pieces", spec.volume_mib))?;
             pieces.push(Piece { in_file, on_device: piece.first });
             in_file += piece.count;
         }

@@ -192,7 +192,10 @@ mod tests {
             ("active_percent = 0", "llm.active_percent = 0: must be 1..=100"),
             ("request_kib = 6", "llm.request_kib = 6: must be a multiple of 4"),
             ("run_hundredths = \"long\"", "llm.run_hundredths = \"long\": must be "),
-            ("run_hundredths = 500\nlongest_run = 4", "llm.run_hundredths = 500: must be 100..=400 with active_percent"),
+            (
+                "run_hundredths = 500\nlongest_run = 4",
+                "llm.run_hundredths = 500: must be 100..=400 with active_percent",
+            ),
             ("run_hundredths = 150\nactive_percent = 80", "llm.run_hundredths = 150: must be 400..=58900 with "),
             ("run_hundredths = 150\nactive_percent = 100", "must be \"chance\" where all bundles are active"),
             ("longest_run = 9", "llm.longest_run = 9: has no effect with run_hundredths = \"chance\""),
