@@ -38,8 +38,8 @@ Lead = Literal["throughput", "latency", "operations"]
 def leads_with(results: Sequence[Result]) -> Lead:
     """What tells the schemes apart: throughput, the latency of requests, or that of a program's operations.
 
-    A replay at recorded times has the trace's throughput under every scheme. A database is judged by its transactions, a
-    language model by its tokens, a fragmentation loop by its large files.
+    A replay at recorded times has the trace's throughput under every scheme. A database is judged by its transactions,
+    a language model by its tokens, a fragmentation loop by its large files.
     """
     kinds = {result.data.get("replay") for result in results}
     if kinds <= set(PROGRAMS) and any(result.data.get("operations") for result in results):
