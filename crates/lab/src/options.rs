@@ -202,8 +202,8 @@ macro_rules! required {
 }
 
 options! {
-    /// Trace file or directory of per-CPU files, fio job, SQLite, language model, fragmentation loop, generated workload,
-    /// or scenario of a phone.
+    /// Trace file or directory of per-CPU files, fio job, SQLite, language model, fragmentation loop, generated
+    /// workload, or scenario of a phone.
     workload: text, cli "" "WORKLOAD" [run compare phone],
         echo String = |run| run.spec.workload.clone(), "Path of the workload.";
     /// Scheme: see `ufsim schemes`.

@@ -1,6 +1,5 @@
-//! Where a file system that logs puts data, and where it puts them when few segments are free: as F2FS does on a
-//! conventional device (`fs/f2fs/segment.c`, by its documentation: append-only logging, and threaded logging where free
-//! sections are short; Lee et al., FAST 2015, Sec. 2.6).
+//! Where a file system that logs puts data, and where it puts them when few segments are free: F2FS's adaptive logging
+//! (Lee et al., FAST 2015, Sec. 2.6). Which segment's holes are filled first is assumed: those of the one that has most.
 
 use std::collections::BTreeSet;
 

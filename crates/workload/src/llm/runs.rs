@@ -122,8 +122,8 @@ mod tests {
         (f64::from(active) / f64::from(1 << 20), f64::from(active) / f64::from(number), longest)
     }
 
-    /// What Ripple has measured without placing anything follows from chance alone: 3 to 10% active give runs of 1.03 to
-    /// 1.11 bundles (OPT: from 1.06 on), and 20 to 30% give 1.25 to 1.43 (Llama-2: 1.42).
+    /// What Ripple has measured without placing anything follows from chance alone: 3 to 10% active give runs of 1.03
+    /// to 1.11 bundles (OPT-L: 1.06), and 20 to 30% give 1.25 to 1.43 (Llama-2: 1.42).
     #[test]
     fn bundles_that_are_active_by_chance_have_the_runs_of_chance() {
         for (percent, mean) in [(3, 1.031), (10, 1.111), (20, 1.25), (30, 1.4286)] {
