@@ -55,7 +55,7 @@ def test_a_loop_is_judged_by_its_large_files(ufsim: Command) -> None:
 
 def test_wrong_descriptions_are_one_line(ufsim: Command) -> None:
     run: subprocess.CompletedProcess[str] = ufsim("run", "[llm]\ntokens = 0\n", "--scheme", "ufs")
-    assert run.returncode == 2
+    assert run.returncode == 1
     assert run.stderr == "ufsim: error: options: llm.tokens = 0: must be 1..=1000000\n"
 
 

@@ -1,5 +1,5 @@
 //! Where a file system that logs puts data, and where it puts them when few segments are free: F2FS's adaptive logging
-//! (Lee et al., FAST 2015, Sec. 2.6). Which segment's holes are filled first is assumed: those of the one that has most.
+//! (Lee et al., FAST 2015, Sec. 2.6). Which segment's holes are filled first is assumed: those of the emptiest.
 
 use std::collections::BTreeSet;
 
