@@ -327,7 +327,7 @@ mod tests {
         let (requests, rounds) = played(&format!("{SMALL}rounds = 2\nkeep_large = false"));
         let of = |op| requests.iter().filter(|request| request.op == op).collect::<Vec<_>>();
         let bytes = |op| of(op).iter().map(|request| request.bytes).sum::<u64>();
-        assert_eq!((bytes(WorkOp::Write), bytes(WorkOp::Read)), (2 * (8 + 4) << 20, 2 * 4 << 20));
+        assert_eq!((bytes(WorkOp::Write), bytes(WorkOp::Read)), (24 << 20, 8 << 20));
         // Half of the small files in each round, and the first large one.
         assert_eq!((bytes(WorkOp::Trim), of(WorkOp::Flush).len()), ((2 * 4 + 4) << 20, 4));
         let lengths: Vec<u64> = of(WorkOp::Write).iter().map(|request| request.bytes >> 10).collect();
