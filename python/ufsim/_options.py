@@ -18,8 +18,8 @@ class Options:
     workload: str = field(
         metadata={
             "help": (
-                "Trace file or directory of per-CPU files, fio job, SQLite or generated workload, or "
-                "scenario of a phone."
+                "Trace file or directory of per-CPU files, fio job, SQLite, language model, fragmentation "
+                "loop, generated workload, or scenario of a phone."
             ),
             "flag": "",
             "metavar": "WORKLOAD",

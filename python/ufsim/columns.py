@@ -77,7 +77,7 @@ PROVENANCE = _columns(
     ("version", TEXT, "", "version of the simulator"),
 )
 SCHEME = Column("scheme", TEXT, "", "name of the scheme")
-_KIND = Column("kind", TEXT, "", "read, write, flush, trim, or all; for databases also the operation, such as insert")
+_KIND = Column("kind", TEXT, "", "read, write, flush, trim, or all; for programs also the operation, such as insert")
 
 # Columns that are means over seeds, and the ending of the names of their intervals.
 CI95 = "_ci95"

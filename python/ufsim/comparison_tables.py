@@ -23,7 +23,7 @@ MIB = 1024 * 1024
 # How a value is written, with half of its interval.
 Form = Callable[[float, float | None], str]
 # A figure of a part of the report.
-Figure = Callable[[Mapping[str, Any]], float | None]
+Figure = Callable[[Any], float | None]
 
 
 def print_comparison(console: Console, comparison: Comparison) -> None:
@@ -63,6 +63,8 @@ def rows(comparison: Comparison, *, several: bool) -> Iterator[Row]:
     lead = conditions.leads_with(results)
     if lead == "operations":
         yield from operation_rows(results, gains=several)
+    yield from section(results, "llm", LLM_ROWS)
+    yield from section(results, "fragmentation", FRAGMENTATION_ROWS)
     if lead == "throughput":
         yield from throughput_rows(results, gains=several)
     for kind in ("read", "write"):
@@ -222,6 +224,31 @@ POWER_CUT_ROWS: dict[str, tuple[Figure, Form]] = {
     "requests cut off": (lambda cut: cut["outstanding"], count),
     "flash reads to recover": (lambda cut: cut["flash"]["read"], count),
     "programs and erases": (lambda cut: cut["flash"]["program"] + cut["flash"]["erase"], count),
+}
+
+# What a language model on flash came to. The profile may have no power states.
+LLM_ROWS: dict[str, tuple[Figure, Form]] = {
+    "loading": (lambda llm: llm["load_ns"], duration),
+    "waited for reads": (lambda llm: llm["io_share"], share),
+    "MiB per token": (lambda llm: llm["bytes_per_token"] / MIB, number),
+    "reads per token": (lambda llm: llm["reads_per_token"], number),
+    "mean run, bundles": (lambda llm: llm["mean_run"], number),
+    "longest run": (lambda llm: llm["longest_run"], count),
+    "tokens/J of the device": (lambda llm: llm["tokens_per_joule"], number),
+}
+
+
+def of_round(place: int, name: str) -> Figure:
+    """A figure of a round of a fragmentation loop."""
+    return lambda rounds: float(rounds[place][name])
+
+
+FRAGMENTATION_ROWS: dict[str, tuple[Figure, Form]] = {
+    "write MB/s, first round": (of_round(0, "write_mb_per_s"), number),
+    "write MB/s, last round": (of_round(-1, "write_mb_per_s"), number),
+    "read MB/s, first round": (of_round(0, "read_mb_per_s"), number),
+    "read MB/s, last round": (of_round(-1, "read_mb_per_s"), number),
+    "pieces in the last round": (of_round(-1, "pieces"), count),
 }
 
 POWER_ROWS: dict[str, tuple[Figure, Form]] = {

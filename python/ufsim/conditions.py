@@ -25,6 +25,8 @@ PACED = ("timed", "queued")
 # Flash work that only garbage collection and wear levelling do.
 GC_CAUSES = ("gc_read", "gc_write", "valid_page_search")
 MIB = 1024 * 1024
+# Kinds of workloads that are judged by what a program above the block layer does.
+PROGRAMS = {"sqlite": "SQLite", "llm": "a language model", "fragmentation": "a fragmentation loop"}
 # What is told of a job that ages a device.
 AGEING_OPTIONS = ("rw", "readwrite", "bs", "bssplit", "bsrange", "size", "io_size", "offset", "loops", "numjobs")
 # Longest description of an ageing job.
@@ -36,10 +38,11 @@ Lead = Literal["throughput", "latency", "operations"]
 def leads_with(results: Sequence[Result]) -> Lead:
     """What tells the schemes apart: throughput, the latency of requests, or that of a program's operations.
 
-    A replay at recorded times has the trace's throughput under every scheme. A database is judged by its transactions.
+    A replay at recorded times has the trace's throughput under every scheme. A database is judged by its transactions,
+    a language model by its tokens, a fragmentation loop by its large files.
     """
     kinds = {result.data.get("replay") for result in results}
-    if kinds <= {"sqlite"} and any(result.data.get("operations") for result in results):
+    if kinds <= set(PROGRAMS) and any(result.data.get("operations") for result in results):
         return "operations"
     return "latency" if kinds and kinds <= set(PACED) else "throughput"
 
@@ -174,7 +177,7 @@ def replay_text(result: Result) -> str:
         "queued": f"{what} at {times} times into a queue of {depth}",
         "closed": f"{what} as fast as depth {depth} allows (closed)",
         "fio": "fio job",
-        "sqlite": "SQLite",
+        **PROGRAMS,
     }.get(str(kind), str(kind))
     if (result.data.get("repeat") or 1) > 1:
         words += f", {result.data['repeat']} times"

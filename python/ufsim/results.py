@@ -93,7 +93,7 @@ class Result:
     def latency(self) -> "pd.DataFrame":
         """Latencies in nanoseconds: a row for each kind of request.
 
-        Columns: `scheme`, `kind` (read, write, flush, trim, all; for databases also their operations, such as insert),
+        Columns: `scheme`, `kind` (read, write, flush, trim, all; for programs also their operations, such as insert),
         `count` (requests), `mean`, `stddev`, `min`, `p50`, `p90`, `p99`, `p999` and `max` (ns; missing where there were
         no requests), and what was run.
         """

@@ -36,7 +36,7 @@ def test_long_lines_but_not_where_they_may_be() -> None:
 
 
 def test_paths_of_machines_and_foreign_words() -> None:
-    assert found("words", {"a.md": "see /ho" + "me/me/file and the LL" + "M\n"}) == ["a.md:1", "a.md:1"]
+    assert found("words", {"a.md": "see /ho" + "me/me/file and the sub-ag" + "ent\n"}) == ["a.md:1", "a.md:1"]
     assert found("words", {"a.md": "see docs/work/file, ~/work/file and target/home/x\n"}) == []
 
 

@@ -39,6 +39,17 @@ def devices_of_today(
     keep(RECORD, measured(points))
 
 
+@app.command("loads")
+def loads_of_today(
+    points: Annotated[Path | None, typer.Argument(help="out/llm of jobs/sweep-llm.toml")] = None,
+) -> None:
+    """Keeps what a language model and a fragmentation loop make of a device, for the page on devices of today."""
+    from tools.docs.today_loads import RECORD, measured
+    from tools.records import keep
+
+    keep(RECORD, measured(points))
+
+
 @app.command()
 def explored(
     result: Annotated[Path, typer.Argument(help="what `make explore` has written")],

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas
 
+from tools.docs import today_loads
 from tools.project import ROOT
 from tools.records import kept, origin
 from ufsim.chance import gain_percent, gain_text, over, told
@@ -143,7 +144,7 @@ def study() -> str:
     return table(heads, rows)
 
 
-PARTS = {"sheet": sheet, "others": others, "sizes": sizes, "study": study}
+PARTS = {"sheet": sheet, "others": others, "sizes": sizes, "study": study, **today_loads.PARTS}
 
 
 def part(name: str) -> str:

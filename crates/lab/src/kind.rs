@@ -13,6 +13,10 @@ pub enum WorkloadKind {
     Phone,
     /// A description of an app, from which requests are generated.
     Generated,
+    /// A language model on flash.
+    Llm,
+    /// A loop that fragments a volume.
+    Fragmentation,
 }
 
 impl WorkloadKind {
@@ -24,6 +28,8 @@ impl WorkloadKind {
             WorkloadKind::Sqlite => "a SQLite workload",
             WorkloadKind::Phone => "a scenario of a phone",
             WorkloadKind::Generated => "a generated workload",
+            WorkloadKind::Llm => "a language model",
+            WorkloadKind::Fragmentation => "a fragmentation loop",
         }
     }
 
@@ -35,6 +41,8 @@ impl WorkloadKind {
             WorkloadKind::Sqlite => "SQLite workloads",
             WorkloadKind::Phone => "scenarios of phones",
             WorkloadKind::Generated => "generated workloads",
+            WorkloadKind::Llm => "language models",
+            WorkloadKind::Fragmentation => "fragmentation loops",
         }
     }
 }

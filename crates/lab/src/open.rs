@@ -8,6 +8,8 @@
 //! | `.toml` with a table `[phone]` | scenario of a phone |
 //! | `.toml` with a table `[sqlite]` | SQLite |
 //! | `.toml` with a table `[generated]` | description of an app |
+//! | `.toml` with a table `[llm]` | language model on flash |
+//! | `.toml` with a table `[fragmentation]` | loop that fragments a volume |
 //! | any other file, or a directory | block trace |
 
 use std::io::Read;
@@ -17,7 +19,10 @@ use std::sync::Arc;
 use android::{Phone, Scenario};
 use sqlite_load::{SqliteSource, SqliteSpec};
 use workload::fio::{self, JobFile};
-use workload::{Folded, Generated, MergeLimits, Plugged, Replay, ReplayMode, Source, Trace, text_file};
+use workload::{
+    Folded, FragmentationSource, FragmentationSpec, Generated, LlmSource, LlmSpec, MergeLimits, Plugged, Replay,
+    ReplayMode, Source, Trace, text_file,
+};
 
 use crate::error::LabError;
 use crate::kind::WorkloadKind;
@@ -29,7 +34,7 @@ pub struct Workload {
     /// Where requests come from.
     pub source: Box<dyn Source>,
     /// "timed", "queued" or "closed" for traces and generated workloads, "fio" for job files, "sqlite" for databases,
-    /// "phone" for phones, "generated" for those of a caller.
+    /// "phone" for phones, "llm" for language models, "fragmentation" for that loop, "generated" for those of a caller.
     pub replay: &'static str,
     /// Depth of a queued or closed replay.
     pub depth: Option<u32>,
@@ -84,8 +89,22 @@ enum Described {
     Phone(String),
     Sqlite(String),
     Generated(String),
+    Llm(String),
+    Fragmentation(String),
     Trace,
 }
+
+/// Makes one of them of a text.
+type Describe = fn(String) -> Described;
+
+/// By the table that a TOML file has to have: what it is.
+const TABLES: [(&str, Describe, &str); 5] = [
+    ("phone", Described::Phone, "a scenario of a phone"),
+    ("sqlite", Described::Sqlite, "a SQLite workload"),
+    ("generated", Described::Generated, "a description of an app"),
+    (LlmSpec::TABLE, Described::Llm, "a language model"),
+    (FragmentationSpec::TABLE, Described::Fragmentation, "a fragmentation loop"),
+];
 
 impl Described {
     fn kind(&self) -> WorkloadKind {
@@ -94,6 +113,8 @@ impl Described {
             Described::Phone(_) => WorkloadKind::Phone,
             Described::Sqlite(_) => WorkloadKind::Sqlite,
             Described::Generated(_) => WorkloadKind::Generated,
+            Described::Llm(_) => WorkloadKind::Llm,
+            Described::Fragmentation(_) => WorkloadKind::Fragmentation,
             Described::Trace => WorkloadKind::Trace,
         }
     }
@@ -143,14 +164,24 @@ fn begins_as_job(path: &Path) -> bool {
     is_read && head.utf8_chunks().next().is_some_and(|chunk| fio::looks_like_job(chunk.valid()))
 }
 
-/// Whether this is no path but a SQLite workload itself, as jobs can be given.
-fn is_inline_sqlite(workload: &str) -> bool {
-    workload.contains('\n') && workload.lines().any(|line| line.trim() == "[sqlite]")
+/// Workloads that can be given as text in place of a path, as jobs can be: those that are one table.
+const INLINE: [&str; 3] = ["sqlite", LlmSpec::TABLE, FragmentationSpec::TABLE];
+
+/// What a text stands for that is no path but a workload itself.
+fn inline(workload: &str) -> Option<Describe> {
+    let has = |name: &str| workload.lines().any(|line| line.trim().strip_prefix('[') == Some(&format!("{name}]")));
+    let named = TABLES.iter().find(|(name, ..)| INLINE.contains(name) && has(name));
+    named.filter(|_| workload.contains('\n')).map(|&(_, described, _)| described)
+}
+
+/// The name of a workload in messages.
+fn name_of(workload: &str) -> &str {
+    if inline(workload).is_some() { "options" } else { workload }
 }
 
 fn describe(workload: &str) -> Result<Described, LabError> {
-    if is_inline_sqlite(workload) {
-        return Ok(Described::Sqlite(workload.to_owned()));
+    if let Some(described) = inline(workload) {
+        return Ok(described(workload.to_owned()));
     }
     if let Some(job) = JobText::of(workload, "job")? {
         return Ok(Described::Job(job));
@@ -167,18 +198,11 @@ fn describe(workload: &str) -> Result<Described, LabError> {
         let line = 1 + text[..error.span().map_or(0, |span| span.start)].matches('\n').count();
         in_file(workload, format!("line {line}: {}", error.message()))
     })?;
-    if tables.contains_key("phone") {
-        return Ok(Described::Phone(text));
+    if let Some((_, described, _)) = TABLES.iter().find(|(name, ..)| tables.contains_key(*name)) {
+        return Ok(described(text));
     }
-    if tables.contains_key("sqlite") {
-        return Ok(Described::Sqlite(text));
-    }
-    if tables.contains_key("generated") {
-        return Ok(Described::Generated(text));
-    }
-    let told = "is no workload: it must have a table [phone], a scenario of a phone, [sqlite], a SQLite workload, or \
-                [generated], a description of an app";
-    Err(in_file(workload, told))
+    let allowed: Vec<String> = TABLES.iter().map(|(name, _, what)| format!("[{name}], {what}")).collect();
+    Err(in_file(workload, format!("is no workload: it must have a table {}", allowed.join(", or "))))
 }
 
 /// The description in a file, if it holds one.
@@ -205,6 +229,8 @@ pub(crate) fn open(spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> 
         Described::Job(job) => open_job(&job, spec, beneath)?,
         Described::Sqlite(text) => open_sqlite(&text, spec, beneath)?,
         Described::Phone(text) => open_phone(&text, spec, beneath)?,
+        Described::Llm(text) => open_llm(&text, spec, beneath)?,
+        Described::Fragmentation(text) => open_fragmentation(&text, spec, beneath)?,
     };
     let source: Box<dyn Source> =
         if beneath.plugs { Box::new(Plugged::new(live.source, beneath.merge)) } else { live.source };
@@ -234,12 +260,26 @@ fn open_phone(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload, Lab
 }
 
 fn open_sqlite(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
-    let name = if is_inline_sqlite(&spec.workload) { "options" } else { &spec.workload };
+    let name = name_of(&spec.workload);
     let wish = SqliteSpec::parse(text, name).map_err(LabError::config)?;
     // The first seed of a run leaves the file's as it is.
     let seeded = SqliteSpec { seed: wish.seed.wrapping_add(spec.seed.wrapping_sub(1)), ..wish };
     let source = SqliteSource::new(&seeded, beneath.capacity_units).map_err(|e| in_file(name, e))?;
     Ok(Workload::of("sqlite", Box::new(source)))
+}
+
+fn open_llm(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
+    let name = name_of(&spec.workload);
+    let model = LlmSpec::parse(text, name).map_err(LabError::config)?;
+    let source = LlmSource::new(&model, name, beneath.capacity_units, spec.seed).map_err(LabError::config)?;
+    Ok(Workload::of("llm", Box::new(source)))
+}
+
+fn open_fragmentation(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
+    let name = name_of(&spec.workload);
+    let description = FragmentationSpec::parse(text, name).map_err(LabError::config)?;
+    let source = FragmentationSource::new(&description, name, beneath.capacity_units).map_err(LabError::config)?;
+    Ok(Workload { random: false, ..Workload::of("fragmentation", Box::new(source)) })
 }
 
 fn open_trace(spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
@@ -340,6 +380,8 @@ mod tests {
             ("p.toml", "[phone]\n", "phone"),
             ("s.toml", "seed = 1\n[sqlite]\n", "sqlite"),
             ("g.toml", "[generated]\n", "generated"),
+            ("l.toml", "[llm]\n", "llm"),
+            ("f.toml", "[fragmentation]\n", "fragmentation"),
             ("t.csv", csv, "trace"),
             ("t", csv, "trace"),
             ("empty", "", "trace"),
@@ -352,6 +394,8 @@ mod tests {
         assert_eq!(named_kind("rw=randread size=1m").unwrap(), "fio");
         assert_eq!(named_kind("[a]\nrw=read\nsize=1m\n").unwrap(), "fio");
         assert_eq!(named_kind("[sqlite]\ntransactions = 1\n").unwrap(), "sqlite");
+        assert_eq!(named_kind("[llm]\ntokens = 1\n").unwrap(), "llm");
+        assert_eq!(named_kind("[fragmentation]\nrounds = 1\n").unwrap(), "fragmentation");
         for (name, text, told) in [
             ("x.toml", "[table]\nx = 1\n", "must have a table [phone]"),
             ("y.toml", "x =\n", "line 1: "),
@@ -370,6 +414,8 @@ mod tests {
             WorkloadKind::Job => "fio",
             WorkloadKind::Phone => "phone",
             WorkloadKind::Generated => "generated",
+            WorkloadKind::Llm => "llm",
+            WorkloadKind::Fragmentation => "fragmentation",
             WorkloadKind::Sqlite => "sqlite",
             WorkloadKind::Trace => "trace",
         })

@@ -202,7 +202,8 @@ macro_rules! required {
 }
 
 options! {
-    /// Trace file or directory of per-CPU files, fio job, SQLite or generated workload, or scenario of a phone.
+    /// Trace file or directory of per-CPU files, fio job, SQLite, language model, fragmentation loop, generated
+    /// workload, or scenario of a phone.
     workload: text, cli "" "WORKLOAD" [run compare phone],
         echo String = |run| run.spec.workload.clone(), "Path of the workload.";
     /// Scheme: see `ufsim schemes`.
@@ -434,7 +435,13 @@ mod tests {
             r#""format": "csv""#,
             r#""clean": ["gaps"]"#,
         ];
-        for kind in [WorkloadKind::Job, WorkloadKind::Sqlite, WorkloadKind::Phone] {
+        for kind in [
+            WorkloadKind::Job,
+            WorkloadKind::Sqlite,
+            WorkloadKind::Phone,
+            WorkloadKind::Llm,
+            WorkloadKind::Fragmentation,
+        ] {
             for one in given {
                 let name = one.split('"').nth(1).unwrap();
                 let text = refused(kind, &format!("{{{one}}}")).unwrap_or_else(|| panic!("{one} on {kind:?}"));

@@ -10,7 +10,7 @@ use nand::{Cause, Kind};
 use ufs::PowerState;
 use units::{Counter, CounterSet, InDigest, MIB};
 use workload::WorkOp;
-use workload::report::{Operations, Report};
+use workload::report::{LlmReport, Operations, Report, Round};
 
 use crate::energy::EnergyModel;
 use crate::measure::{GroupStats, KINDS, KindStats, Measure, Snapshot};
@@ -18,8 +18,9 @@ use crate::options::Setup;
 use crate::over_time::{Interval, Intervals};
 use crate::recording::Recording;
 use crate::result::{
-    AllCounters, GroupResult, HostDram, HostTimeResult, HostWork, KindOverTime, KindResult, Latencies, Latency, Means,
-    Named, OperationResult, OverTime, PowerResult, PowerStay, ProgramResult, RecordedResult, RunResult, Waf,
+    AllCounters, GroupResult, HostDram, HostTimeResult, HostWork, KindOverTime, KindResult, Latencies, Latency,
+    LlmResult, Means, Named, OperationResult, OverTime, PowerResult, PowerStay, ProgramResult, RecordedResult,
+    RoundResult, RunResult, Waf,
 };
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -82,6 +83,7 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
     let host_dram = host_dram(after);
     let mut warnings = context.warnings;
     warnings.extend(run_warnings(measure));
+    let power = power(before, after, &flash, &context.energy);
     let mut result = RunResult {
         setup: context.setup,
         submitted: measure.submitted,
@@ -123,7 +125,9 @@ pub fn report(measure: &Measure, after: &Snapshot, context: Context) -> RunResul
         },
         operations: context.own.operations.iter().map(operation).collect(),
         phone: context.own.phone,
-        power: power(before, after, &flash, &context.energy),
+        llm: context.own.llm.map(|found| llm(&found, power.as_ref())),
+        fragmentation: context.own.fragmentation.iter().map(round).collect(),
+        power,
         host_time: host_time(before, after),
         power_cut: None,
         verified: None,
@@ -153,6 +157,36 @@ fn power(before: &Snapshot, after: &Snapshot, flash: &nand::Counters, energy: &E
         waited_ns: spent.waited_ns,
         energy: energy.estimate(&spent, Cause::ALL.iter().map(|&cause| flash.busy_ns(cause)).sum()),
     })
+}
+
+/// What a language model came to.
+fn llm(found: &LlmReport, power: Option<&PowerResult>) -> LlmResult {
+    let tokens = found.tokens as f64;
+    LlmResult {
+        load_bytes: found.load_bytes,
+        load_ns: found.load_ns,
+        tokens: found.tokens,
+        tokens_per_s: per(tokens * SECOND_NS as f64, found.decode_ns as f64),
+        io_share: per(found.waiting_ns as f64, found.decode_ns as f64),
+        bytes_per_token: per(found.read_bytes as f64, tokens),
+        reads_per_token: per(found.reads as f64, tokens),
+        runs: found.runs,
+        mean_run: per(found.bundles as f64, found.runs as f64),
+        longest_run: found.longest_run,
+        tokens_per_joule: power.map(|power| per(tokens * 1e6, power.energy.total_uj)),
+    }
+}
+
+/// Rates of a round.
+fn round(round: &Round) -> RoundResult {
+    let rate = |ns: u64| per(round.bytes as f64 * 1e3, ns as f64);
+    RoundResult {
+        pieces: round.pieces,
+        write_mb_per_s: rate(round.write_ns),
+        read_mb_per_s: rate(round.read_ns),
+        fill_ns: round.fill_ns,
+        free_segments: round.free_segments,
+    }
 }
 
 /// What the host took between two moments.

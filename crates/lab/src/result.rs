@@ -193,6 +193,48 @@ pub struct ProgramResult {
     pub harness_ns: Latency,
 }
 
+/// What a language model on flash came to.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct LlmResult {
+    /// Bytes that were loaded before the first token.
+    pub load_bytes: u64,
+    /// Time that this took, in nanoseconds.
+    pub load_ns: u64,
+    /// Tokens.
+    pub tokens: u64,
+    /// Tokens per simulated second, without loading.
+    pub tokens_per_s: f64,
+    /// Share of decoding in which nothing was computed, for reads (0 to 1).
+    pub io_share: f64,
+    /// Bytes read for a token.
+    pub bytes_per_token: f64,
+    /// Reads for a token.
+    pub reads_per_token: f64,
+    /// Runs of active bundles that lay side by side.
+    pub runs: u64,
+    /// Their mean length in bundles.
+    pub mean_run: f64,
+    /// The longest of them.
+    pub longest_run: u64,
+    /// Tokens for each joule that the device took while decoding; `null` if the profile has no power states.
+    pub tokens_per_joule: Option<f64>,
+}
+
+/// A round of a fragmentation loop.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RoundResult {
+    /// Pieces in which the large file lay.
+    pub pieces: u64,
+    /// Rate of writing it until it was durable, in 10^6 bytes a second.
+    pub write_mb_per_s: f64,
+    /// Rate of reading it, in 10^6 bytes a second.
+    pub read_mb_per_s: f64,
+    /// Time to write the small files, in nanoseconds.
+    pub fill_ns: u64,
+    /// Segments that were free at its end.
+    pub free_segments: u64,
+}
+
 /// One power state of link and device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PowerStay {
@@ -392,6 +434,12 @@ pub struct RunResult {
     /// What happened on the phone, where a phone is the workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phone: Option<PhoneReport>,
+    /// What a language model came to, where one is the workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub llm: Option<LlmResult>,
+    /// The rounds of a fragmentation loop, where one is the workload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fragmentation: Vec<RoundResult>,
     /// Power states of link and device; `null` if the profile has none.
     #[serde(default)]
     pub power: Option<PowerResult>,

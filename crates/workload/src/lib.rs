@@ -1,4 +1,5 @@
-//! Where requests come from: fio job files, their generators, block traces, and descriptions of apps.
+//! Where requests come from: fio job files, their generators, block traces, and descriptions of apps, language models
+//! and a volume that is fragmented.
 //!
 //! # Glossary
 //! - **request**: one block I/O as the file system hands it down ([`WorkRequest`]), addressed in 512 B sectors;
@@ -25,11 +26,14 @@
 //! Input is checked where it enters: parsing, [`fio::JobFile::bind`] and [`Replay::new`] give typed errors naming the
 //! file, line or event, value and allowed range. Nothing panics on arbitrary bytes.
 
+mod described;
 #[cfg(test)]
 mod endless;
 pub mod fio;
 mod formats;
+mod fragmentation;
 mod generated;
+mod llm;
 mod math;
 mod merge;
 mod permutation;
@@ -46,7 +50,10 @@ mod tickets;
 mod trace;
 mod zones;
 
-pub use generated::{Generated, GeneratedError};
+pub use described::DescriptionError;
+pub use fragmentation::{FragmentationSource, FragmentationSpec};
+pub use generated::{Generated, GeneratedError, Layout};
+pub use llm::{Access, LlmSource, LlmSpec};
 pub use merge::{MergeLimits, MergeParams, Merged};
 pub use plugged::Plugged;
 pub use replay::{Replay, ReplayMode};

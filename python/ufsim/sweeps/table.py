@@ -29,7 +29,8 @@ def frame_of(grid: Grid, points: Sequence[Point], documents: Mapping[str, Docume
     """A row for each point that has a result.
 
     Columns: `point` (name of its result), the axes of the grid, then those of `Comparison.table` that are about one
-    run, and `operation_mean_ns` (ns; missing unless the workload is a database). `attrs` has the axes.
+    run, and `operation_mean_ns` (ns; missing unless the workload is a program, such as a database). `attrs` has the
+    axes.
     """
     done = [point for point in points if point.name in documents]
     results = [Result(documents[point.name]) for point in done]

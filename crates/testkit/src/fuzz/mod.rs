@@ -6,6 +6,7 @@
 
 mod aged_state;
 mod blktrace;
+mod descriptions;
 mod device_commands;
 mod drain;
 mod fio_job;
@@ -27,6 +28,8 @@ units::kinds! {
         AgedState = "aged_state", aged_state::run;
         /// Binary block traces: the reader, and the replay of what it has read.
         Blktrace = "blktrace", blktrace::run;
+        /// Descriptions of language models and fragmentation loops, and the first requests of small ones.
+        Descriptions = "descriptions", descriptions::run;
         /// A device under any sequence of commands and power cuts.
         DeviceCommands = "device_commands", device_commands::run;
         /// fio job files: the parser, the layout on a device, and the requests of the jobs.

@@ -22,7 +22,9 @@ use units::{Nanos, SimTime};
 
 use self::activity::Work;
 pub use self::spec::{Generated, GeneratedError};
-use self::volume::{Volume, below};
+pub use self::volume::Layout;
+use self::volume::below;
+pub(crate) use self::volume::{Blocks, Piece, SEGMENT_UNITS, Volume};
 use crate::rng::named_stream;
 use crate::trace::{Recorded, TraceDevice, TraceReport};
 use crate::{ProcessId, StreamId, Trace, WorkRequest};

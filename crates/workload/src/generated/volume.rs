@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use crate::rng::Rng;
 
 /// Units of a segment of F2FS: 2 MiB.
-pub(super) const SEGMENT_UNITS: u32 = 512;
+pub(crate) const SEGMENT_UNITS: u32 = 512;
 
 /// Lengths of pieces in units, and how many of the writes of the five traces have them. From 5 units on a row is a
 /// class (to 8, 16, 32, 64, 128 and more units) with its mean.
@@ -39,7 +39,7 @@ const MEAN_CENTI: u32 = 254;
 
 /// No segment of the volume is left.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Full;
+pub(crate) struct Full;
 
 units::kinds! {
     /// How data lie on the volume.
@@ -58,13 +58,13 @@ pub(super) fn below(rng: &mut Rng, bound: u32) -> u32 {
 
 /// A run of units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Piece {
+pub(crate) struct Piece {
     pub first: u32,
     pub count: u32,
 }
 
 /// The segments of a volume.
-pub(super) struct Volume {
+pub(crate) struct Volume {
     /// Those that nobody has.
     free: Vec<u32>,
     rng: Rng,
@@ -86,7 +86,7 @@ impl Volume {
 }
 
 /// Blocks that an activity fills or reads, in order.
-pub(super) struct Blocks {
+pub(crate) struct Blocks {
     layout: Layout,
     percent: u32,
     /// Of the segment that was taken last.
