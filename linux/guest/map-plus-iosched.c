@@ -45,7 +45,7 @@
 /* Most places, and runs in a notice. */
 #define MOST_PLACES	1024
 /* Most entries of a cache that is simulated. */
-#define MOST_ENTRIES	(1 << 20)
+#define MOST_ENTRIES	BIT(20)
 #define PAGE_BITS	8
 
 /* Vendor commands; crates/ufs/src/codec/mapplus.rs has their bytes. */
@@ -115,7 +115,7 @@ struct counters {
 };
 
 struct map_plus {
-	spinlock_t lock;
+	spinlock_t lock;			/* of all below */
 	const struct flavour *flavour;
 	struct request_queue *q;
 
@@ -354,6 +354,7 @@ static enum rq_end_io_ret query_done(struct request *rq, blk_status_t status)
 
 	/* What was known stays if the device does not answer. */
 	WRITE_ONCE(mp->answered, !status);
+	/* After the answer, which take_answer() reads. */
 	smp_store_release(&mp->asking, false);
 	return RQ_END_IO_FREE;
 }
@@ -362,6 +363,7 @@ static void take_answer(struct map_plus *mp)
 {
 	unsigned int i, most = QUERY_BYTES / sizeof(*mp->answer);
 
+	/* Before the answer, which query_done() has announced. */
 	if (smp_load_acquire(&mp->asking) || !mp->answered)
 		return;
 	mp->answered = false;
@@ -814,6 +816,7 @@ static ssize_t name##_store(struct elevator_queue *e, const char *text, size_t s
 {												\
 	return number_store(&((struct map_plus *)e->elevator_data)->name, text, size, from, to);	\
 }
+
 NUMBER(queue, 1, MOST_PLACES)
 NUMBER(deadline_us, 0, 10000000)
 NUMBER(poll_requests, 1, 1000000)
@@ -825,6 +828,7 @@ static ssize_t name##_show(struct elevator_queue *e, char *text)				\
 {												\
 	return sysfs_emit(text, "%llu\n", ((struct map_plus *)e->elevator_data)->count.name);	\
 }
+
 COUNTER(prioritised)
 COUNTER(batches)
 COUNTER(due)
