@@ -264,7 +264,3 @@ impl Learned {
 fn told(groups: &[Group], at: u32) -> Option<Told> {
     groups[at as usize / GROUP].told((at as usize % GROUP) as u8)
 }
-
-#[cfg(test)]
-#[path = "learned/tests.rs"]
-mod tests;

@@ -7,7 +7,8 @@
 //! the two if it overlaps something there. Compaction takes from each segment what the levels above it have, and lifts
 //! what is left as far as it finds room.
 //!
-//! A group that segments would not make smaller keeps its places as a plain table, which the paper does not have. An
+//! Two accurate segments of a level that continue each other become one, as where a map flush has ended between two
+//! rows. A group that segments would not make smaller keeps its places as a plain table, which the paper does not have. An
 //! address that the host has trimmed leaves its segments, which the paper does not mention.
 
 use units::Ppa;
@@ -157,8 +158,19 @@ fn push_down(levels: &mut Vec<Level>, segment: Segment) {
     insert(&mut levels[1], segment);
 }
 
-fn insert(level: &mut Level, segment: Segment) {
-    level.insert(level.partition_point(|other| other.first() < segment.first()), segment);
+/// Puts a segment into a level in which it overlaps none. It joins its neighbours there if they continue each other.
+fn insert(level: &mut Level, mut segment: Segment) {
+    let mut at = level.partition_point(|other| other.first() < segment.first());
+    if let Some(joined) = level.get(at).and_then(|next| segment.joined(next)) {
+        segment = joined;
+        level.remove(at);
+    }
+    if let Some(joined) = at.checked_sub(1).and_then(|before| level[before].joined(&segment)) {
+        at -= 1;
+        segment = joined;
+        level.remove(at);
+    }
+    level.insert(at, segment);
 }
 
 /// Drops what upper levels have, and lifts the rest.

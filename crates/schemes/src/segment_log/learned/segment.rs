@@ -169,6 +169,15 @@ impl Segment {
         Some(self)
     }
 
+    /// The accurate segment that tells what it and the `next` one tell, if that continues it.
+    pub fn joined(&self, next: &Segment) -> Option<Segment> {
+        let stride = next.first - self.last;
+        // A single point is at any stride.
+        let is_at = |s: &Segment| matches!(s.line, Line::Every(of) if of == stride || s.first == s.last);
+        let continues = is_at(self) && is_at(next) && self.place(self.last)?.checked_add(1)? == next.place;
+        continues.then(|| Segment { last: next.last, line: Line::Every(stride), ..self.clone() })
+    }
+
     /// What is left of it without an address, in order: an accurate one may become two.
     pub fn without(self, at: u8) -> Vec<Segment> {
         if self.place(at).is_none() {

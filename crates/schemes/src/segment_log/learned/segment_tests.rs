@@ -92,6 +92,18 @@ fn what_newer_segments_have_leaves_an_older_one_at_its_ends() {
 }
 
 #[test]
+fn segments_that_continue_each_other_are_joined() {
+    let one = |addresses: &[u8], place| Segment::accurate(&in_a_row(addresses, place, 0));
+    let even = one(&[0, 2, 4], 10);
+    assert_eq!(even.joined(&one(&[6, 8], 13)), Some(one(&[0, 2, 4, 6, 8], 10)));
+    assert_eq!(even.joined(&one(&[6], 13)), Some(one(&[0, 2, 4, 6], 10)));
+    assert_eq!(even.joined(&one(&[6, 8], 14)), None, "at another place");
+    assert_eq!(even.joined(&one(&[5, 7], 13)), None, "at another distance");
+    assert_eq!(even.joined(&one(&[6, 7], 13)), None, "at another stride");
+    assert_eq!(one(&[0], 10).joined(&one(&[9], 11)), Some(one(&[0, 9], 10)));
+}
+
+#[test]
 fn an_address_that_leaves_an_approximate_segment_leaves_the_crb() {
     let old = learn(&in_a_row(&[0, 1, 4, 5], 64, 0)).remove(0);
     let left = old.under(&[0, 5].into_iter().collect()).expect("two addresses");
