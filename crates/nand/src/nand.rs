@@ -198,8 +198,8 @@ impl Nand {
     }
 
     /// Places and addresses of the units that were programmed together with unit `i` of a finished read and are at most
-    /// `reach` away from it, in order. A unit's spare area has these addresses beside its own (LeaFTL, ASPLOS 2023,
-    /// Sec. 3.5); they were known when it was programmed. None if the read has failed.
+    /// `reach` away from it, in order. A unit's spare area has these addresses beside its own (LeaFTL, ASPLOS
+    /// 2023); they were known when it was programmed. None if the read has failed.
     ///
     /// # Panics
     /// If `read` is not a read, or has no unit `i`.

@@ -50,17 +50,20 @@ fn counters(bench: &Bench) -> BTreeMap<&'static str, u64> {
 }
 
 /// Superblocks have 256 units, as groups have addresses, so each group is one segment: 8 bytes, one each for the
-/// numbers of segments and of levels. A map unit has four groups and a header of 8 bytes; on flash it takes 4 KiB.
+/// numbers of segments and of levels. A map unit has four groups and a header of 8 bytes; on flash it takes 4 KiB. The
+/// trims bring the last rows from the log into the table: a flush follows more than 160 entries.
 #[test]
 fn data_in_order_take_a_segment_for_each_group() {
     let mut bench = device(0, 2, &[]);
     fill(&mut bench);
+    (0..161).for_each(|_| bench.send(Op::Unmap { lpa: Lpa(UNITS - 1), len: 1 }));
+    bench.settle();
     read_all(&mut bench);
     let counters = counters(&bench);
     assert_eq!((counters["learned_map_units"], counters["learned_segments"]), (4, 16));
     assert_eq!(counters["learned_bytes"], 4 * (8 + 4 * (8 + 1 + 1)));
     assert_eq!(counters["learned_plain_groups"], 0);
-    assert_eq!(bench.device.stats().segment_misses, 4);
+    assert_eq!(bench.device.stats().segment_misses, 0, "each map unit is cached from its first flush on");
 }
 
 /// Rows of 8 units at random addresses of 16 groups: two addresses of a row are rarely in the same one. A point takes 8

@@ -82,7 +82,7 @@ params::params! {
             "LeaFTL's published code: after every 1000 MiB written";
         /// Order in which the units of a row, of host data or of copies, are programmed.
         row_order: choice(RowOrder) = Arrival,
-            "HP-UFS authors' prototype; LeaFTL, ASPLOS 2023, Sec. 3.3, sorts its write buffer by address";
+            "HP-UFS authors' prototype; LeaFTL, ASPLOS 2023, sorts its write buffer by address";
         /// A map flush starts above this many log entries.
         flush_above_entries: count(32 to 65535) = 1408, "HP-UFS authors' prototype: 1408";
         /// How a map flush proceeds.

@@ -1,5 +1,4 @@
-//! The learned segments of a group of 256 addresses, in levels like those of a log-structured merge tree (LeaFTL Secs.
-//! 3.3 and 3.4).
+//! The learned segments of a group of 256 addresses, in levels like those of a log-structured merge tree (LeaFTL).
 //!
 //! Segments of one level do not overlap, and are in order. A lookup goes through the levels from the top and takes the
 //! first segment that has the address. New segments enter the top level. One that they overlap there loses the
@@ -8,8 +7,8 @@
 //! what is left as far as it finds room.
 //!
 //! Two accurate segments of a level that continue each other become one, as where a map flush has ended between two
-//! rows. A group that segments would not make smaller keeps its places as a plain table, which the paper does not have. An
-//! address that the host has trimmed leaves its segments, which the paper does not mention.
+//! rows. A group that segments would not make smaller keeps its places as a plain table, which the paper does not have.
+//! An address that the host has trimmed leaves its segments, which the paper does not mention.
 
 use units::Ppa;
 

@@ -1,7 +1,7 @@
-//! Learned index segments, and how they are learned (LeaFTL, ASPLOS 2023, Secs. 3.1 and 3.2).
+//! Learned index segments, and how they are learned (LeaFTL, ASPLOS 2023).
 //!
-//! A segment (S, L, K, I) tells the places of addresses from S to S + L of a group of 256: `I + ceil(K * (address - S))`.
-//! It takes 8 bytes: one each for S and L, two for K with its kind, four for I.
+//! A segment (S, L, K, I) tells the places of addresses from S to S + L of a group of 256, `I + ceil(K * (address -
+//! S))`. It takes 8 bytes: one each for S and L, two for K with its kind, four for I.
 //!
 //! - An *accurate* one has every address at a stride of 1/K, so S, L and K tell which these are. Its places are exact.
 //! - An *approximate* one has some of the addresses in its range. The conflict resolution buffer of its group (CRB)
@@ -15,7 +15,7 @@
 
 use std::ops::RangeInclusive;
 
-/// Addresses of a group (LeaFTL Sec. 3.2): an address in it takes a byte.
+/// Addresses of a group (LeaFTL): an address in it takes a byte.
 pub const GROUP: usize = 256;
 /// Bytes of a segment.
 pub const SEGMENT_BYTES: u64 = 8;
