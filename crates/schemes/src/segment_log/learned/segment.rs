@@ -111,11 +111,12 @@ impl Segment {
         }
         let from_first = at - self.first;
         match &self.line {
-            Line::Every(stride) => (from_first % stride == 0).then(|| self.place + u32::from(from_first / stride)),
+            Line::Every(stride) => {
+                from_first.is_multiple_of(*stride).then(|| self.place + u32::from(from_first / stride))
+            }
             Line::Slope(slope, members) => {
-                let rise = (i64::from(*slope) * i64::from(from_first)).div_euclid(ONE);
-                let exact = (i64::from(*slope) * i64::from(from_first)) % ONE == 0;
-                members.contains(at).then(|| self.place + rise as u32 + u32::from(!exact))
+                let rise = (u32::from(*slope) * u32::from(from_first)).div_ceil(ONE as u32);
+                members.contains(at).then(|| self.place + rise)
             }
         }
     }
