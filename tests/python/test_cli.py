@@ -179,8 +179,8 @@ def test_a_wrong_scheme_is_told_the_allowed_ones(ufsim: Command) -> None:
     fails(
         ufsim("compare", SAMPLE, "--schemes", "ufs,hbp"),
         "'hbp'",
-        "ufs, hpb, ufs-tuned, hpb-tuned, ufs-compressed, hpb-linux, foam, hpbvalve, hp-ufs, hpbvalve-hp-ufs, ideal, "
-        "dftl, cdftl, tpftl, sftl, base-dftl, mini-page, msftl",
+        "ufs, hpb, ufs-tuned, hpb-tuned, ufs-compressed, leaftl, hpb-linux, foam, hpbvalve, hp-ufs, hpbvalve-hp-ufs, "
+        "ideal, dftl, cdftl, tpftl, sftl, base-dftl, mini-page, msftl",
     )
 
 

@@ -107,7 +107,7 @@ def test_the_core_gets_every_option(monkeypatch, tmp_path) -> None:
         (
             ["usf"],
             {},
-            "scheme is 'usf'; allowed: ufs, hpb, ufs-tuned, hpb-tuned, ufs-compressed, hpb-linux, foam, ",
+            "scheme is 'usf'; allowed: ufs, hpb, ufs-tuned, hpb-tuned, ufs-compressed, leaftl, hpb-linux, foam, ",
         ),
         (["ufs"], {"jobs": 0}, "jobs is 0; allowed: an integer from 1"),
         (["ufs"], {"depth": 0}, "depth is 0; allowed: an integer from 1 to 65536"),

@@ -143,7 +143,7 @@ pub struct SramConfig {
     /// Buffers that host data may never take, because a map flush, a segment read or a GC step would wait for ever.
     /// Reads may take half of them.
     pub reserve: u16,
-    /// True if the buffers of the segment cache hold single entries instead. A mapping scheme decides that.
+    /// True if the buffers of the segment cache hold single entries instead, or what else a mapping scheme keeps there.
     pub entries: bool,
     /// Bytes that the own cache of a mapping scheme may take at most; `None`: what its parameters say.
     pub own_cache: Option<u64>,

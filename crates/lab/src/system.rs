@@ -73,6 +73,8 @@ presets! {
         "hpb with the same map flush";
     "ufs-compressed" = Noop + None + SegmentLog with COMPRESSED:
         "ufs with a compressed table: where the data of a segment lie together, its first level names their place";
+    "leaftl" = Noop + None + SegmentLog with LEAFTL:
+        "LeaFTL (2023): ufs with learned segments in SRAM in place of its cached L2P segments, rows sorted by address";
     "hpb-linux" = Noop + HpbLinux + SegmentLog:
         "HPB 2.0 as the Linux 6.1 driver does it, with its parameters and counters";
     "foam" = Noop + Foam + SegmentLog:
@@ -116,6 +118,10 @@ const TUNED: &[Brought] = &[
 
 /// What `ufs-compressed` brings with it.
 const COMPRESSED: &[Brought] = &[of_segment_log("first_level", Given::Word("runs"))];
+
+/// What `leaftl` brings with it.
+const LEAFTL: &[Brought] =
+    &[of_segment_log("cached", Given::Word("learned")), of_segment_log("row_order", Given::Word("address"))];
 
 /// A value that the paper of a booster gives to a parameter of the mapping scheme below it, which other boosters share.
 #[derive(Clone, Copy, Debug)]

@@ -1,13 +1,14 @@
 //! The array, as firmware uses it.
 
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
 use crate::completed::Completed;
 use crate::counters::Counters;
 use crate::fault::{Faults, Injector};
-use crate::geometry::{Geometry, Layout};
+use crate::geometry::{CellType, Geometry, Layout};
 use crate::op::{Kind, NandEvent, Op, Sensed, Spare, Work};
 use crate::state::{Mark, State};
 use crate::timeline::{Task, Timeline};
@@ -184,6 +185,29 @@ impl Nand {
     pub fn spare_lpa(&self, read: &Completed, i: u32) -> Option<u32> {
         let ppa = read.unit(i);
         if read.failed() { None } else { self.state.spare_lpa(ppa) }
+    }
+
+    /// The units that are programmed together with this one at least, itself included: a page of a plane, or a whole
+    /// word line of data cells.
+    #[inline]
+    pub fn together(&self, ppa: Ppa) -> Range<u32> {
+        let slc = self.state.slc[self.layout.superblock_of(ppa).index()];
+        let n = self.layout.geometry().program_units(if slc { CellType::Slc } else { CellType::Tlc });
+        let start = ppa.0 - ppa.0 % n;
+        start..start + n
+    }
+
+    /// Places and addresses of the units that were programmed together with unit `i` of a finished read and are at most
+    /// `reach` away from it, in order. A unit's spare area has these addresses beside its own (LeaFTL, ASPLOS
+    /// 2023); they were known when it was programmed. None if the read has failed.
+    ///
+    /// # Panics
+    /// If `read` is not a read, or has no unit `i`.
+    pub fn neighbours(&self, read: &Completed, i: u32, reach: u32) -> impl DoubleEndedIterator<Item = (Ppa, u32)> {
+        let (ppa, together) = (read.unit(i), self.together(read.unit(i)));
+        let first = together.start.max(ppa.0.saturating_sub(reach));
+        let end = if read.failed() { first } else { together.end.min(ppa.0 + reach + 1) };
+        (first..end).filter_map(|place| Some((Ppa(place), self.state.spare_lpa(Ppa(place))?)))
     }
 
     /// What a finished read found in its unit `i`. Must be called before the next call that changes the array.

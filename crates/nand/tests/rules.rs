@@ -278,3 +278,19 @@ proptest! {
         }
     }
 }
+
+/// Two planes of four units; the first page was programmed by itself.
+#[test]
+fn a_spare_area_knows_the_addresses_of_its_program() {
+    let mut sim = Sim::new(HP_UFS, CELLS);
+    let units = spares(0, 8);
+    sim.program(program(0, HostWrite, 0, 4), &units[..4], 1);
+    sim.program(program(1, HostWrite, 4, 4), &units[4..], 5);
+    sim.drain();
+    let done = run(&mut sim, read(2, HostRead, 2, 4));
+    let near = |i, reach| sim.nand.neighbours(&done, i, reach).map(|(ppa, lpa)| (ppa.0, lpa)).collect::<Vec<_>>();
+    assert_eq!(near(0, 16), [(0, 0), (1, 1), (2, 2), (3, 3)]);
+    assert_eq!(near(0, 1), [(1, 1), (2, 2), (3, 3)]);
+    assert_eq!(near(3, 1), [(4, 4), (5, 5), (6, 6)]);
+    assert_eq!(sim.nand.together(units::Ppa(6)), 4..8);
+}

@@ -26,14 +26,17 @@
 //!
 //! With `first_level = "runs"` a map unit whose data lie together needs no read (`runs`).
 //!
-//! SRAM caches whole segments, or single entries with `cached = "entries"` (`entry_cache`), as HPBvalve's device does.
-//! The cache equals flash at any time, because a map flush changes both. So the simulator keeps only the addresses of
-//! what is cached. With single entries, map flushes and READ BUFFER find no segment in SRAM and read each one.
+//! SRAM caches whole segments, or single entries with `cached = "entries"` (`entry_cache`), as HPBvalve's device does,
+//! or with `cached = "learned"` what it has learned of map units (`learned`), after LeaFTL. The cache equals flash at
+//! any time, because a map flush changes both. So of segments and entries the simulator keeps only the addresses. With
+//! single entries, map flushes and READ BUFFER find no segment in SRAM and read each one.
 //!
 //! `lab/tests/segment_parts.rs` derives parts and bytes of a flush; the figure `hp-ufs/segments` shows gains and
 //! losses.
 
+mod cache;
 mod declared;
+mod learned;
 mod overlapped;
 mod pipeline;
 mod runs;
@@ -46,7 +49,8 @@ use params::ParamError;
 use ufs::LpaRun;
 use units::{Lpa, MapUnit, Ppa, SEGMENT_ENTRIES, Seq, Superblock, UNIT_BYTES};
 
-use declared::{Cached, SearchReads};
+use cache::Cache;
+use declared::{Cached, RowOrder, SearchReads};
 pub use declared::{SegmentLogCounters, SegmentLogParams};
 use pipeline::{Mode, Pipeline};
 use runs::{FirstLevel, Runs};
@@ -56,9 +60,9 @@ use super::portions::{read_map_units, take_valid};
 use super::rounds;
 use super::unflushed::Unflushed;
 use ftl::seat::{
-    Absorb, Change, Commit, Core, Declared, EntryCache, Flush, HostRole, HostSays, Loaded, LoadedFor, MapMemory,
-    MapShape, MapUnits, NoBackground, NoProtocol, Owner, Piece, Placement, Programmed, ProgrammedSet, Reclaim, Recover,
-    Resolved, Round, Scheme, Search, Sharing, Sight, Stream, Table, Translate, Victim,
+    Absorb, Change, Commit, Core, Declared, Flush, HostRole, HostSays, Loaded, LoadedFor, MapMemory, MapShape,
+    MapUnits, NoBackground, NoProtocol, Owner, Piece, Placement, Programmed, ProgrammedSet, Reclaim, Recover, Resolved,
+    Round, Scheme, Search, Sharing, Sight, Stream, Table, Translate, Victim,
 };
 use ftl::{EngineConfig, HpbConfig};
 
@@ -90,8 +94,8 @@ pub struct SegmentLog {
     unflushed: Unflushed,
     runs: Option<Runs>,
     counters: SegmentLogCounters,
-    /// Takes the place of the segment cache if single entries are cached.
-    entries: Option<EntryCache>,
+    cache: Cache,
+    row_order: RowOrder,
     /// A map flush starts above this many log entries.
     flush_above: usize,
     mode: Mode,
@@ -140,11 +144,15 @@ impl SegmentLog {
         }
     }
 
-    /// A map unit that needs no read, because its data lie together.
-    fn made_of_run(&mut self, core: &Core, unit: MapUnit) -> Option<Loaded> {
-        let made = self.runs.as_ref()?.made(core, unit);
-        self.counters.run_reads_saved += u64::from(made.is_some());
-        made
+    /// A map unit that needs no read, because its data lie together or it was learned exactly.
+    fn made(&mut self, core: &Core, unit: MapUnit) -> Option<Loaded> {
+        let run = self.runs.as_ref().and_then(|runs| runs.made(core, unit));
+        self.counters.run_reads_saved += u64::from(run.is_some());
+        run.or_else(|| {
+            let learned = self.cache.made(core, unit);
+            self.counters.learned_reads_saved += u64::from(learned.is_some());
+            learned
+        })
     }
 
     /// Collects the changes up to `cut` that hold, sorted by map unit.
@@ -171,7 +179,7 @@ impl SegmentLog {
         while self.round_end < self.updates.sorted.len() && self.round.len() < limit {
             let unit = units.of(self.updates.sorted[self.round_end].lpa);
             // The flush takes over the buffer of a cached map unit.
-            let cached = core.take_segment(unit).or_else(|| self.made_of_run(core, unit));
+            let cached = core.take_segment(unit).or_else(|| self.made(core, unit));
             let more = units.buffers(self.round.len() as u32 + 1) as u16 - self.held;
             if !core.take_buffers(Owner::Map, more) {
                 break;
@@ -230,6 +238,9 @@ impl SegmentLog {
         if let Some(runs) = &mut self.runs {
             runs.round_programmed(core, &programmed, &self.updates.sorted[self.done..self.round_end]);
         }
+        if let Some(learned) = self.cache.learned() {
+            learned.round_programmed(core, &programmed, &self.updates.sorted[self.done..self.round_end]);
+        }
         rounds::release(core, &self.round, &mut self.held);
         self.done = self.round_end;
     }
@@ -255,6 +266,9 @@ impl SegmentLog {
             self.unflushed.retire_if_empty(core, sb);
         }
         self.unflushed.flush_ended(core, !collected.is_empty());
+        if let Some(learned) = self.cache.learned() {
+            learned.flush_ended();
+        }
         self.phase = Phase::Start;
     }
 }
@@ -283,7 +297,7 @@ impl Declared for SegmentLog {
     }
 
     fn caches_entries(own: &SegmentLogParams) -> bool {
-        own.cached == Cached::Entries
+        own.cached != Cached::Segments
     }
 
     fn published(own: &SegmentLogParams) -> HpbConfig {
@@ -292,7 +306,16 @@ impl Declared for SegmentLog {
 
     fn counters(&self, _core: &Core) -> SegmentLogCounters {
         let run_map_units = self.runs.as_ref().map_or(0, Runs::count);
-        SegmentLogCounters { run_map_units, ..self.counters }
+        let counters = SegmentLogCounters { run_map_units, ..self.counters };
+        let Cache::Learned(learned) = &self.cache else { return counters };
+        let (learned_segments, learned_plain_groups) = learned.counts();
+        SegmentLogCounters {
+            learned_map_units: learned.len(),
+            learned_bytes: learned.bytes(),
+            learned_segments,
+            learned_plain_groups,
+            ..counters
+        }
     }
 }
 
@@ -308,6 +331,8 @@ impl Scheme for SegmentLog {
         &["flush_mode=background", "segment_kib=2", "flush_order=address", "flush_buffers=3"],
         &["flush_mode=pipelined", "segment_kib=1", "flush_buffers=5"],
         &["first_level=runs", "segment_kib=1", "flush_mode=background"],
+        &["cached=learned", "learned_gamma=4", "row_order=address", "learned_compact_mib=1"],
+        &["cached=learned", "learned_gamma=16", "segment_kib=1", "flush_mode=background"],
     ];
 
     fn map_shape(own: &SegmentLogParams) -> MapShape {
@@ -319,13 +344,12 @@ impl Scheme for SegmentLog {
     }
 
     fn new(core: &Core, own: &SegmentLogParams) -> SegmentLog {
-        let sram = &core.cfg().sram;
-        let entries = || EntryCache::new(u64::from(sram.segment_cache) * UNIT_BYTES);
         SegmentLog {
             unflushed: Unflushed::new(core),
             runs: (own.first_level == FirstLevel::Runs).then(|| Runs::new(core.units())),
             counters: SegmentLogCounters::default(),
-            entries: sram.entries.then(entries),
+            cache: Cache::new(core, own),
+            row_order: own.row_order,
             flush_above: own.flush_above_entries as usize,
             mode: own.flush_mode,
             search_reads: own.search_reads,
@@ -367,13 +391,10 @@ impl Translate for SegmentLog {
             self.counters.run_hits += 1;
             return Resolved::own(Some(run));
         }
-        let hit = match &mut self.entries {
-            Some(entries) => core.cached_entry(entries, lpa),
-            None => core.hit(unit).map(|view| view.entry(lpa)),
-        };
-        if let Some(entry) = hit {
+        if let Some((place, is_prediction)) = self.cache.hit(core, lpa) {
             core.count_segment_hit();
-            return Resolved::own(entry);
+            self.counters.learned_predictions += u64::from(is_prediction);
+            return place;
         }
         if let HostSays::At(ppa) = host {
             return Resolved::Page { ppa, from_host: true };
@@ -385,22 +406,30 @@ impl Translate for SegmentLog {
     }
 
     fn resolve_loaded(&mut self, core: &mut Core, loaded: &Loaded, lpa: Lpa, purpose: LoadedFor) -> Option<Ppa> {
-        if let (LoadedFor::Read, Some(entries)) = (purpose, &mut self.entries) {
-            entries.insert(lpa);
-        }
+        self.cache.arrived(core, loaded, lpa, purpose);
         self.current(core, lpa, loaded)
     }
 
-    /// Groups for an HPB host, too, are made of runs without a read.
+    /// Groups for an HPB host, too, are made without a read of what the device knows by itself.
     fn tells(&self, unit: MapUnit) -> bool {
-        self.runs.as_ref().is_some_and(|runs| runs.tells(unit))
+        self.runs.as_ref().is_some_and(|runs| runs.tells(unit)) || self.cache.tells(unit)
+    }
+
+    fn reach(&self) -> u32 {
+        match &self.cache {
+            Cache::Learned(learned) => learned.gamma(),
+            _ => 0,
+        }
+    }
+
+    fn mispredicted(&mut self) {
+        self.counters.learned_mispredictions += 1;
     }
 
     /// True for an address whose entry or segment is in SRAM, in the log, or in a segment that was never written.
     fn cached(&self, core: &Core, lpa: Lpa) -> bool {
         let unit = core.units().of(lpa);
-        let entry = self.entries.as_ref().is_some_and(|entries| entries.holds(lpa));
-        entry
+        self.cache.holds(core, lpa)
             || self.tells(unit)
             || core.holds_segment(unit)
             || core.log().get(lpa).is_some()
@@ -408,10 +437,8 @@ impl Translate for SegmentLog {
     }
 
     fn cached_runs(&self, core: &Core, runs: &mut Vec<LpaRun>) {
-        core.list_cached(runs, |_| true, |lpa| self.entries.as_ref().is_none_or(|entries| !entries.holds(lpa)));
-        if let Some(entries) = &self.entries {
-            runs.extend(entries.addresses().map(|lpa| LpaRun { lpa, len: 1 }));
-        }
+        core.list_cached(runs, |_| true, |lpa| !self.cache.holds(core, lpa));
+        runs.extend(self.cache.runs());
     }
 
     /// Only reads gain from a prefetch: writes go through the log and do not need their segment.
@@ -433,6 +460,9 @@ impl Absorb for SegmentLog {
         let change = Change { lpa: unit.lpa, ppa: Some(unit.ppa), seq: unit.seq, source: unit.source };
         if core.log_change(change) {
             core.publish_change(unit.lpa, Some(unit.ppa));
+        }
+        if let (None, Some(learned)) = (unit.source, self.cache.learned()) {
+            learned.unit_written();
         }
     }
 
@@ -460,6 +490,10 @@ impl Placement for SegmentLog {
 
     fn unplaced(&mut self, sb: Superblock, n: u32) {
         self.unflushed.settle(sb, n);
+    }
+
+    fn rows_in_order(&self) -> bool {
+        self.row_order == RowOrder::Address
     }
 
     fn log_blocks(&self, core: &Core) -> Vec<Superblock> {
@@ -533,10 +567,13 @@ impl Flush for SegmentLog {
     /// The segment cache keeps the map unit where it has room, as it does after a round.
     fn unit_programmed(&mut self, core: &mut Core, programmed: &Programmed) {
         let done = self.pipeline.programmed(core, MapUnit(programmed.piece().0));
-        let changed = self.updates.sorted[done.updates.start].lpa;
-        self.unit_content(core, programmed, done.updates);
+        self.unit_content(core, programmed, done.updates.clone());
+        let updates = &self.updates.sorted[done.updates];
         if let Some(runs) = &mut self.runs {
-            runs.programmed(core, programmed, changed);
+            runs.programmed(core, programmed, updates[0].lpa);
+        }
+        if let Some(learned) = self.cache.learned() {
+            learned.programmed(core, programmed, updates);
         }
         core.keep_programmed(programmed);
     }
@@ -588,14 +625,14 @@ impl Reclaim for SegmentLog {
             if victim.found.len() >= budget {
                 return Search::Found;
             }
-            if read_map_units(core, victim, |core, unit| self.made_of_run(core, unit)) {
+            if read_map_units(core, victim, |core, unit| self.made(core, unit)) {
                 return Search::Reading;
             }
         }
     }
 
     fn copies_in_order(&self) -> bool {
-        self.runs.is_some()
+        self.runs.is_some() || self.rows_in_order()
     }
 
     fn still_valid(&self, core: &Core, lpa: Lpa, ppa: Ppa) -> bool {

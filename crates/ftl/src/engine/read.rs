@@ -11,6 +11,16 @@ use crate::core::ops::Purpose;
 use crate::seat::{HostRole, HostSays, Mapping, Resolved};
 use crate::sram::pool::Owner;
 
+/// A page that was read for an address and does not hold its newest version.
+struct WrongPage {
+    ppa: Ppa,
+    /// The address that it holds.
+    found: Option<u32>,
+    unreadable: bool,
+    /// The page that has the address, if a prediction may have missed it.
+    near: Option<Ppa>,
+}
+
 impl<M: Mapping> Engine<M> {
     /// Starts a read. `says` is the place of its first unit according to the host; the places of the other units follow
     /// it.
@@ -144,13 +154,15 @@ impl<M: Mapping> Engine<M> {
         for j in 0..n {
             let i = first + j;
             let lpa = self.read_lpa(tag, i);
+            let near = self.found_near(done, j, lpa);
             match self.core.nand.spare(done, j) {
-                Some(spare) if spare.lpa == lpa.0 => {
+                Some(spare) if spare.lpa == lpa.0 && near.is_none_or(|near| near == ppa.offset(j)) => {
                     self.commands[usize::from(tag)].contents[i as usize] = Some(Content { lpa, stamp: spare.stamp });
                 }
                 found => {
                     let unreadable = self.core.nand.sensed(done, j) == Sensed::Unreadable;
-                    self.wrong_page(tag, i, lpa, ppa.offset(j), found.map(|s| s.lpa), unreadable);
+                    let wrong = WrongPage { ppa: ppa.offset(j), found: found.map(|s| s.lpa), unreadable, near };
+                    self.wrong_page(tag, i, lpa, wrong);
                 }
             }
         }
@@ -158,9 +170,22 @@ impl<M: Mapping> Engine<M> {
         self.read_part_done(tag);
     }
 
-    /// Handles a page that does not hold the address. If a host named the page, now or in a segment that it wrote back,
-    /// the device resolves the address without the host.
-    fn wrong_page(&mut self, tag: u8, i: u32, lpa: Lpa, ppa: Ppa, found: Option<u32>, unreadable: bool) {
+    /// Where a unit of a finished read has its address according to the spare areas, if the scheme predicts places. If
+    /// the row has several versions, the last one is the newest: a row takes its numbers in order.
+    fn found_near(&self, done: &Completed, j: u32, lpa: Lpa) -> Option<Ppa> {
+        let reach = self.map.reach();
+        if reach == 0 {
+            return None;
+        }
+        let mut near = self.core.nand.neighbours(done, j, reach);
+        near.rfind(|&(_, address)| address == lpa.0).map(|(place, _)| place)
+    }
+
+    /// Handles a page that does not hold the address, or only an older version of it. If a host named the page, now or
+    /// in a segment that it wrote back, the device resolves the address without the host. If the device has predicted
+    /// it, the right page is near.
+    fn wrong_page(&mut self, tag: u8, i: u32, lpa: Lpa, wrong: WrongPage) {
+        let WrongPage { ppa, found, unreadable, near } = wrong;
         let cmd = &mut self.commands[usize::from(tag)];
         if unreadable {
             // The spare area is unreadable too, so the page's address is unknown. The host gets an error, whoever named
@@ -170,16 +195,30 @@ impl<M: Mapping> Engine<M> {
             return;
         }
         let from_host = M::HOST == HostRole::KeepsMapping || matches!(cmd.op, Op::HpbRead { .. });
-        assert!(from_host, "the device's own mapping puts {lpa} at {ppa}, which holds {found:?}");
+        if !from_host {
+            let Some(near) = near else {
+                panic!("the device's own mapping puts {lpa} at {ppa}, which holds {found:?}")
+            };
+            self.read_predicted(tag, i, near);
+            return;
+        }
         self.core.stats.host_entries_wrong += 1;
-        match self.resolve_unit(tag, i, lpa, HostSays::Nothing) {
-            Some(other) if other == ppa => {
+        match (self.resolve_unit(tag, i, lpa, HostSays::Nothing), near) {
+            // The host has not named it, or has named what the device would have predicted.
+            (Some(other), Some(near)) if other == ppa => self.read_predicted(tag, i, near),
+            (Some(other), None) if other == ppa => {
                 // The device's own mapping names this page, too. There is no better place to read.
                 self.commands[usize::from(tag)].status = Status::UnrecoveredRead;
             }
-            Some(other) => self.read_run(tag, i, other, 1),
-            None => {}
+            (Some(other), _) => self.read_run(tag, i, other, 1),
+            (None, _) => {}
         }
+    }
+
+    /// Reads the page that a prediction has missed.
+    fn read_predicted(&mut self, tag: u8, i: u32, near: Ppa) {
+        self.map.mispredicted();
+        self.read_run(tag, i, near, 1);
     }
 
     pub(super) fn read_lpa(&self, tag: u8, i: u32) -> Lpa {

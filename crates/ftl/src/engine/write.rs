@@ -301,6 +301,10 @@ impl<M: Mapping> Engine<M> {
         for item in &mut items[..n as usize] {
             *item = u32::from(next(&mut self.core.buffer).expect("counted above"));
         }
+        if self.map.rows_in_order() {
+            // Of two versions of an address the newer one stays behind, and gets the later number.
+            items[..n as usize].sort_by_key(|&item| self.core.buffer.unit(item as u16).0);
+        }
         self.submit_row(Stream::Host, &items[..n as usize], seq);
         self.core.units_to_log += n as usize;
         self.gc.earn(n, self.core.blocks.free());

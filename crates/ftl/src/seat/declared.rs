@@ -26,7 +26,8 @@ pub trait Declared: Sized {
         Ok(())
     }
 
-    /// True if the pool caches single entries instead of segments.
+    /// True if the scheme has a cache of its own in place of the pool's segments: single entries, or what it has
+    /// learned of map units.
     fn caches_entries(own: &Self::Params) -> bool {
         let _ = own;
         false

@@ -26,6 +26,12 @@ pub trait Placement {
         let _ = (sb, n);
     }
 
+    /// True if the host data of a row are to be programmed in the order of their addresses, not of their arrival.
+    /// [`Reclaim::copies_in_order`](super::Reclaim::copies_in_order) says the same of copies by GC.
+    fn rows_in_order(&self) -> bool {
+        false
+    }
+
     /// The log blocks, open superblocks included.
     fn log_blocks(&self, core: &Core) -> Vec<Superblock>;
 }

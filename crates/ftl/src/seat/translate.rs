@@ -32,6 +32,16 @@ pub trait Translate {
         let _ = rest;
     }
 
+    /// Pages by which a place that [`Translate::resolve`] gives may miss the page of its address, at most: a prediction
+    /// (LeaFTL, ASPLOS 2023). The two pages must have been programmed together ([`Core::programmed_together`]). The
+    /// engine then finds the right one in the spare areas of the page that it has read. 0: places are exact.
+    fn reach(&self) -> u32 {
+        0
+    }
+
+    /// A prediction has named another page than that of its address, which is read now.
+    fn mispredicted(&mut self) {}
+
     /// True if translating `lpa` needs no flash read. Must not change counters or LRU order, which `&self` sees to.
     fn cached(&self, core: &Core, lpa: Lpa) -> bool;
 

@@ -14,6 +14,18 @@ units::kinds! {
         Segments = "segments";
         /// Single entries of 4 bytes.
         Entries = "entries";
+        /// Whole segments, as what was learned of their entries.
+        Learned = "learned";
+    }
+}
+
+units::kinds! {
+    /// Order in which the units of a row are programmed.
+    pub RowOrder {
+        /// That in which the host has written them, or in which the reads of GC have ended.
+        Arrival = "arrival";
+        /// That of their addresses.
+        Address = "address";
     }
 }
 
@@ -60,8 +72,17 @@ params::params! {
         first_level: choice(FirstLevel) = Places,
             "HP-UFS authors' prototype: places of segments; \"runs\" are the compressed mapping of conventional UFS in \
             \"Unleashing Zoned UFS\", FAST 2026, Sec. 2";
-        /// Contents of the segment cache (sram.segment_cache_kib).
+        /// Contents of the segment cache (sram.segment_cache_kib): segments, single "entries" of 4 bytes, or segments
+        /// in the bytes that a "learned" form of them takes (LeaFTL).
         cached: choice(Cached) = Segments, "HP-UFS authors' prototype: L2P segments";
+        /// With cached = "learned": pages by which a prediction may miss. 0: none does.
+        learned_gamma: count(0 to 16) = 0, "assumed: exact; LeaFTL, ASPLOS 2023, evaluates 0, 1, 4 and 16";
+        /// With cached = "learned": what the host writes before learned segments are compacted.
+        learned_compact_mib: count_or("never" 1 to 1048576) = 1000,
+            "LeaFTL's published code: after every 1000 MiB written";
+        /// Order in which the units of a row, of host data or of copies, are programmed.
+        row_order: choice(RowOrder) = Arrival,
+            "HP-UFS authors' prototype; LeaFTL, ASPLOS 2023, sorts its write buffer by address";
         /// A map flush starts above this many log entries.
         flush_above_entries: count(32 to 65535) = 1408, "HP-UFS authors' prototype: 1408";
         /// How a map flush proceeds.
@@ -148,4 +169,18 @@ units::counters! {
     run_reads_saved,
     /// Map units whose data lie together now.
     run_map_units: gauge,
+    /// Lookups that an approximate segment answered (`cached=learned` with `learned_gamma`).
+    learned_predictions,
+    /// Reads of a wrong page that followed from these.
+    learned_mispredictions,
+    /// Map units that map flushes and valid page searches did not read, because they were learned exactly.
+    learned_reads_saved,
+    /// Map units that the cache has learned now.
+    learned_map_units: gauge,
+    /// Bytes of SRAM that these take.
+    learned_bytes: gauge,
+    /// Learned segments in them.
+    learned_segments: gauge,
+    /// Groups of 256 addresses in them that are plain tables, because these are smaller.
+    learned_plain_groups: gauge,
 }

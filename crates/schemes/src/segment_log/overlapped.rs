@@ -34,7 +34,7 @@ impl SegmentLog {
         self.done += n;
         self.updates.sorted[updates.clone()].iter().for_each(|update| core.prefetch_entry(update.lpa));
         // The flush copies a cached unit to its own buffer, so that reads find it in the cache as before.
-        match core.cached_copy(unit).or_else(|| self.made_of_run(core, unit)).or_else(|| core.unwritten(unit)) {
+        match core.cached_copy(unit).or_else(|| self.made(core, unit)).or_else(|| core.unwritten(unit)) {
             Some(loaded) => {
                 self.look_up(core, &loaded, updates.clone());
                 self.settle(core, updates.clone());

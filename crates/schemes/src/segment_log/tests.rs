@@ -271,7 +271,7 @@ fn what_is_chosen_by_name_is_published_and_cached() {
     let told = |entry| (sealed(entry).sealed, sealed(entry).seal_cost);
     assert_eq!((told(HpbEntry::Plain), told(HpbEntry::Sealed)), ((false, Nanos::ZERO), (true, Nanos(70))));
     let entries = |cached| SegmentLog::caches_entries(&SegmentLogParams { cached, ..params() });
-    assert!(entries(Cached::Entries) && !entries(Cached::Segments));
+    assert!(entries(Cached::Entries) && entries(Cached::Learned) && !entries(Cached::Segments));
 }
 
 /// 16 bytes for each of 128 log entries; 4 for the places of 4 segments, 80 bitmaps, 2 records and 32 pages of the
@@ -332,10 +332,15 @@ fn a_superblock_that_keeps_valid_pages_is_not_concerned() {
 #[test]
 fn the_list_of_what_is_cached_has_each_entry_once() {
     let cfg = small::config();
-    let (mut core, mut map) = device(EngineConfig { sram: SramConfig { entries: true, ..cfg.sram }, ..cfg });
+    let core = Core::in_test(
+        EngineConfig { sram: SramConfig { entries: true, ..cfg.sram }, ..cfg.clone() },
+        SegmentLog::map_units(&cfg, &params()),
+    );
+    let map = SegmentLog::new(&core, &SegmentLogParams { cached: Cached::Entries, ..params() });
+    let (mut core, mut map) = (core, map);
     write(&mut core, &mut map, 5, 0);
     write(&mut core, &mut map, 9, 1);
-    let entries = map.entries.as_mut().expect("a cache of entries");
+    let Cache::Entries(entries) = &mut map.cache else { panic!("a cache of entries") };
     [5, 7].iter().for_each(|&lpa| entries.insert(Lpa(lpa)));
     let mut runs = Vec::new();
     map.cached_runs(&core, &mut runs);

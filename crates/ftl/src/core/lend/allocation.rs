@@ -1,7 +1,9 @@
 //! Data superblocks.
 
+use std::ops::Range;
+
 use nand::Layout;
-use units::{Nanos, Superblock};
+use units::{Nanos, Ppa, Superblock};
 
 use crate::core::Core;
 use crate::space::blocks::{Blocks, Stream};
@@ -12,6 +14,12 @@ impl Core {
     #[inline(always)]
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// The pages that are always programmed together with a page of user data, itself included.
+    #[inline]
+    pub fn programmed_together(&self, ppa: Ppa) -> Range<u32> {
+        self.nand.together(ppa)
     }
 
     /// The data superblocks: state, use and wear.

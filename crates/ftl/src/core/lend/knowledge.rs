@@ -135,6 +135,16 @@ impl Core {
         self.truth().as_on_flash(unit)
     }
 
+    /// The content of a map unit, made of all of its entries, packed, which the scheme has kept in another form.
+    ///
+    /// # Panics
+    /// If one of them is not what flash has.
+    pub fn made_of_entries(&self, unit: MapUnit, entries: &[u32]) -> Loaded {
+        let loaded = self.truth().as_on_flash(unit);
+        assert!(self.view(&loaded).entries() == entries, "the scheme has other entries of {unit} than flash");
+        loaded
+    }
+
     /// Sabotage: a run stays one when its map unit has been changed.
     pub fn keeps_stale_runs(&self) -> bool {
         self.sabotaged(Sabotage::StaleRun)

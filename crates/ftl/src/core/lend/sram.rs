@@ -45,8 +45,12 @@ impl Core {
 
     /// Inserts a map unit that has just been programmed, and is in SRAM still, into the segment cache, if it has room.
     pub fn keep_programmed(&mut self, programmed: &Programmed) {
-        let unit = MapUnit(programmed.piece().0);
-        self.sram.keep_segment(&self.truth().as_on_flash(unit));
+        self.sram.keep_segment(&self.just_programmed(programmed));
+    }
+
+    /// A map unit that has just been programmed, and is in SRAM still.
+    pub fn just_programmed(&self, programmed: &Programmed) -> Loaded {
+        self.truth().as_on_flash(MapUnit(programmed.piece().0))
     }
 
     /// The copy of a cached map unit that a map flush makes to change it. The unit becomes the most recently used.
