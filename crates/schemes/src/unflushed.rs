@@ -83,8 +83,7 @@ impl Unflushed {
 
     /// Open superblocks, and superblocks with changes that have not been flushed.
     pub fn log_blocks(&self, core: &Core) -> Vec<Superblock> {
-        let open = Stream::ALL.into_iter().filter_map(|stream| core.blocks().open(stream));
-        let mut all: Vec<Superblock> = self.holding.iter().copied().chain(open).collect();
+        let mut all: Vec<Superblock> = self.holding.iter().copied().chain(core.blocks().all_open()).collect();
         all.sort_unstable();
         all.dedup();
         all

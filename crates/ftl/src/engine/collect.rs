@@ -355,7 +355,7 @@ impl<M: Mapping> Engine<M> {
             if !erased && !victim.random {
                 self.map.collected(&mut self.core, victim.sb);
                 // Nothing else will ask soon for the map flush that makes the folded superblocks free.
-                if self.core.blocks.folded(victim.sb) {
+                if self.core.blocks.folded(victim.sb) || self.core.ends_folding(victim.sb) {
                     self.map.starved(&mut self.core);
                 }
             }

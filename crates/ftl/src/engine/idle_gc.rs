@@ -1,5 +1,6 @@
 //! GC in idle time: steps for which no write pays, for free superblocks or to fold those in SLC mode.
 
+use ufs::BoosterControl;
 use units::SimTime;
 
 use super::state::Engine;
@@ -39,6 +40,16 @@ impl IdleTime {
 }
 
 impl<M: Mapping> Engine<M> {
+    /// The host controls WriteBooster by a QUERY REQUEST.
+    pub fn control_booster(&mut self, now: SimTime, control: BoosterControl) {
+        self.core.now = now;
+        self.core.control_booster(control);
+        self.run_until_blocked();
+        if self.core.watch.is_some() {
+            self.update_stays();
+        }
+    }
+
     /// Begins a GC step if the device has been idle for long enough and wants more free superblocks, or has some in SLC
     /// mode. True if it has begun.
     #[inline(always)]
@@ -48,6 +59,10 @@ impl<M: Mapping> Engine<M> {
 
     #[inline(never)]
     fn begin_gc_if_idle(&mut self) -> bool {
+        if self.core.cfg.slc.booster.is_some() {
+            let hibernates = self.hibernates();
+            self.core.note_flush(hibernates);
+        }
         if self.idle_time.requests > 0 || self.core.buffer.held() > 0 {
             self.idle_time.since = None;
             return false;
@@ -65,6 +80,9 @@ impl<M: Mapping> Engine<M> {
             }
             return false;
         }
+        if reason == Reason::Fold {
+            self.core.prepare_fold();
+        }
         let nothing =
             reason == Reason::Fold && M::HOST != HostRole::KeepsMapping && self.core.blocks.first_in_slc().is_none();
         if nothing || !self.map.gc_ready(&self.core) {
@@ -75,6 +93,13 @@ impl<M: Mapping> Engine<M> {
         // A scheme that has asked the host for a victim goes on when that has answered.
         self.core.idle_gc_is_futile |= !begun && M::HOST != HostRole::KeepsMapping;
         begun
+    }
+
+    /// True if the link has been without requests for so long that it hibernates.
+    fn hibernates(&self) -> bool {
+        let after = self.core.cfg.slc.booster.and_then(|booster| booster.hibernates_after);
+        let idle = self.idle_time.since.filter(|_| self.idle_time.requests == 0);
+        after.zip(idle).is_some_and(|(after, since)| since + after <= self.core.now)
     }
 
     /// True if the victim gains enough for a step in idle time, or was not chosen for what it gains.

@@ -83,6 +83,7 @@ pub fn tiny() -> DeviceConfig {
         },
         slc: ftl::SlcConfig::NONE,
         wear_spread: 8,
+        endurance: ftl::Endurance::default(),
         faults: nand::Faults::default(),
         sabotage: None,
         seal_key: [7, 9],
