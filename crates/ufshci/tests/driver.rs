@@ -456,7 +456,7 @@ fn a_device_that_recovers_says_so() {
     assert_eq!(host.query(0x01, 5, 0x01, 0).1, 0);
 }
 
-/// 1 GiB in SLC mode, of which three quarters are left, and a tenth is full.
+/// 1 GiB as configured, of which three quarters are there, and a ninth of that is full.
 const BOOSTER: Booster = Booster {
     configured_units: 256 * 1024,
     capacity_factor: 3,

@@ -59,7 +59,8 @@ impl Core {
 
     /// A resize has to take superblocks from the cache.
     fn exceeds_limit(&self) -> bool {
-        self.booster.resize == ResizeStatus::InProgress
+        let slc = self.blocks.slc();
+        self.booster.resize == ResizeStatus::InProgress && slc.unfolded() > slc.limit()
     }
 
     /// True if a flush has something to do: if more is written than it leaves.

@@ -315,6 +315,7 @@ impl Blocks {
     pub fn retire(&mut self, sb: Superblock, trims: Option<Seq>) -> bool {
         assert!(self.settled(sb), "{sb} retired while {:?}", self.state(sb));
         self.states.set(sb, State::Erasing);
+        self.slc.retire(sb);
         let now = self.readers[sb.index()] == 0 && trims.is_none();
         if !now {
             self.waiting.push((sb, trims.unwrap_or(Seq(0))));

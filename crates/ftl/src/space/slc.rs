@@ -112,6 +112,13 @@ impl SlcCache {
         }
     }
 
+    /// A superblock is going to be erased. The firmware's own cache looks again only when it has been.
+    pub fn retire(&mut self, sb: Superblock) {
+        if self.config.booster.is_some() {
+            self.fold(sb);
+        }
+    }
+
     /// Everything in a superblock has been copied, as far as the device knows.
     pub fn fold(&mut self, sb: Superblock) {
         if self.holds(sb) && !self.is_folded(sb) {

@@ -302,6 +302,12 @@ impl Bench {
         self.drain();
     }
 
+    /// The host controls WriteBooster.
+    pub fn control(&mut self, control: ufs::BoosterControl) {
+        self.device.control_booster(self.now, control);
+        self.drain();
+    }
+
     /// Lets up to `n` things happen.
     pub fn steps(&mut self, n: u32) {
         (0..n).for_each(|_| {
