@@ -23,7 +23,7 @@ params::params! {
         /// host.wb_buf_flush and host.wb_buf_flush_during_h8. A flush goes on only while no command is under way.
         write_booster: switch = false, "unless a profile says so, the cache is the firmware's own";
         /// Where the room of a cache that is WriteBooster comes from.
-        user_space: choice(UserSpace) = Preserved, "of no effect without slc.write_booster";
+        user_space: choice(UserSpace) = Preserved, "of no effect without slc.write_booster", fixed;
     }
 }
 

@@ -99,8 +99,8 @@ fn every_scheme_flushes_it() {
         let set = [("host.memory_mib", 64.into())];
         let run = run(&boosted(scheme, 20, &set), burst_and_rest(20 * SLC_UNITS + 4096));
         let (folded, left) = (counter(&run, "slc_victims"), counter(&run, "slc_superblocks"));
-        // A superblock that the log names is no victim before the next map flush, and hp-ufs folds what its host names.
-        assert!(folded + left >= 20 && left <= 8, "{scheme}: {folded} folded, {left} left");
+        // The last one that the host of hp-ufs has named becomes free with its next command.
+        assert_eq!((folded, left), (20, u64::from(scheme == "hp-ufs")), "{scheme}");
         let copied = counter(&run, "gc_units_programmed");
         assert!(copied <= folded * SLC_UNITS && copied + 16 > (folded - 1) * SLC_UNITS, "{scheme}: {copied} copied");
     }
@@ -113,10 +113,12 @@ fn user_space_that_is_reduced_is_the_buffers() {
     let spec = boosted("ideal", 50, &set);
     let units = u64::from(spec.resolve().expect("a profile that fits").profile.capacity_units());
     assert_eq!(units, SMALL_MIB * 256 - 50 * UNITS);
-    // All of it, and then a part again.
+    // All of it, and then what lies in the buffer and as much again. So half of that goes where the older data were.
     let requests = burst(units).into_iter().chain(burst(100 * SLC_UNITS)).collect();
     let result = run(&spec, requests);
-    assert_eq!((counter(&result, "slc_superblocks"), counter(&result, "slc_units_programmed")), (50, 50 * SLC_UNITS));
+    let (held, programmed) = (counter(&result, "slc_superblocks"), counter(&result, "slc_units_programmed"));
+    assert_eq!(held, 50);
+    assert!(programmed <= 100 * SLC_UNITS && programmed > 99 * SLC_UNITS, "{programmed}");
 }
 
 #[test]
