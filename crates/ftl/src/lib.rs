@@ -29,8 +29,8 @@ mod write_path;
 
 pub use self::core::{DeviceEvent, Effects};
 pub use config::{
-    CleanFrom, Config, Covers, DirtyFrom, Endurance, EngineConfig, FirmwareParams, GcConfig, GcPace, GcParams, GcRuns, HpbConfig,
-    IdleGc, LogConfig, LogParams, SramConfig, SramParams, WearParams,
+    CleanFrom, Config, Covers, DirtyFrom, Endurance, EngineConfig, FirmwareParams, GcConfig, GcPace, GcParams, GcRuns,
+    HpbConfig, IdleGc, LogConfig, LogParams, SramConfig, SramParams, WearParams,
 };
 pub use device::{Device, Unpowered};
 pub use engine::power::{GcCopy, Moment};

@@ -81,5 +81,6 @@ pub struct BoosterConfig {
 
 impl SlcConfig {
     /// No cache.
-    pub const NONE: SlcConfig = SlcConfig { superblocks: 0, bits_per_cell: 3, least_free: 0, fold_after: None, booster: None };
+    pub const NONE: SlcConfig =
+        SlcConfig { superblocks: 0, bits_per_cell: 3, least_free: 0, fold_after: None, booster: None };
 }

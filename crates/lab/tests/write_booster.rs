@@ -133,7 +133,8 @@ fn keys_that_do_not_fit_are_refused() {
             "device.capacity_mib = 4096: must be more than slc.superblocks = 500 take",
         ),
     ] {
-        let refused = boosted("ufs", superblocks, &[set]).resolve().map(|_| ()).expect_err("it does not fit").to_string();
+        let refused =
+            boosted("ufs", superblocks, &[set]).resolve().map(|_| ()).expect_err("it does not fit").to_string();
         assert!(refused.contains(told), "{refused}");
     }
 }

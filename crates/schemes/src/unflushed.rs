@@ -132,7 +132,7 @@ impl Unflushed {
     /// has little room: a GC step needs room for a row, beside copies of another row that wait already.
     pub fn starved(&mut self, core: &Core, room: usize) {
         let short = room < 2 * core.layout().row_units() as usize;
-        self.flush_wanted |= !core.log().is_empty() && (short || self.flush_would_help(core));
+        self.flush_wanted |= !core.log().is_empty() && (short || core.fold_waits() || self.flush_would_help(core));
     }
 
     /// True if only the next flush may make superblocks free or fit to be collected.

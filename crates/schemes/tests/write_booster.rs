@@ -221,6 +221,37 @@ fn a_worn_buffer_is_used_no_more() {
     assert_eq!((health.pre_eol, health.life_time_slc, health.life_time_data), (1, 1, 0x0B));
 }
 
+/// Under every scheme, and each of its variants: a flush ends with an empty buffer.
+#[test]
+fn a_flush_leaves_nothing_in_the_buffer() {
+    for kind in self_reliant() {
+        for settings in std::iter::once(&[][..]).chain(kind.variants().iter().copied()) {
+            let mut cfg = boosted(UserSpace::Preserved);
+            for setting in settings {
+                let (key, value) = setting.split_once('=').expect("a key and a value");
+                let set = match value.parse::<i64>() {
+                    Ok(number) => cfg.mappings.set(kind.name(), key, number),
+                    Err(_) => cfg.mappings.set(kind.name(), key, value),
+                };
+                set.expect("a parameter of the scheme");
+            }
+            let mut bench = Bench::new(cfg, kind);
+            let mut rng = Rng(5);
+            bench.control(BoosterControl::Flags(BoosterFlags { flush: true, ..ON }));
+            for round in 0..8 {
+                for _ in 0..40 {
+                    bench.send(Op::Write { lpa: Lpa(rng.below(2048)), len: 1 + rng.below(16), fua: false });
+                }
+                bench.flush();
+                bench.settle();
+                let (stats, told) = (bench.device.stats(), bench.device.booster().expect("made above"));
+                let name = format!("{kind:?} {settings:?}, round {round}: {told:?}, {stats:?}");
+                assert_eq!((told.flush, stats.slc_superblocks), (FlushStatus::Completed, 0), "{name}");
+            }
+        }
+    }
+}
+
 /// Anything that the host may do to the buffer, among writes and trims, with power cuts: no data are lost, and flags are
 /// those of a reset.
 #[test]

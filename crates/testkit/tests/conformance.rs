@@ -35,13 +35,14 @@ fn data_survive_write_booster() {
         for &kind in schemes::all() {
             with_each_system_of(&set, kind, |mut rig, name| {
                 let (mut rng, units) = (Rng::new(17), rig.device().info().capacity_units);
-                for _ in 0..20 {
-                    rig.churn(&mut rng, 1_500, units, 16);
+                // Of a device that is written everywhere, a buffer that preserves user space is hardly used.
+                for _ in 0..8 {
+                    rig.churn(&mut rng, 800, units / 2, 16);
                     rig.settle();
                 }
                 rig.read_all();
                 let stats = rig.device().stats();
-                assert!(stats.slc_units_programmed > 10_000 && stats.slc_victims > 20, "{name}: {stats:?}");
+                assert!(stats.slc_units_programmed > 5_000 && stats.slc_victims > 20, "{name}: {stats:?}");
             });
         }
     }

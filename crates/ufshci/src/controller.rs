@@ -8,8 +8,8 @@ use units::{Seq, SimTime};
 
 use crate::counters::Counters;
 use crate::description::Description;
-use crate::device::{Device, Told};
 use crate::device::scsi::{INVALID_FIELD, Scsi, Sense};
+use crate::device::{Device, Told};
 use crate::medium::{Answer, Medium};
 use crate::memory::{GuestMemory, NotGuest};
 use crate::registers as reg;

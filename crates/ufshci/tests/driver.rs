@@ -581,7 +581,8 @@ fn every_query_has_an_answer_of_the_standard() {
         let mut host = up(false);
         host.controller.medium_mut().booster = booster;
         for (idn, opcode) in (0..=255).flat_map(|idn| (0..10).map(move |opcode| (idn, opcode))) {
-            for (place, value) in [([0, 0], 0), ([0, 0], 1), ([0, 0], 3), ([1, 0], u32::MAX), ([0, 1], 2), ([9, 9], 7)] {
+            for (place, value) in [([0, 0], 0), ([0, 0], 1), ([0, 0], 3), ([1, 0], u32::MAX), ([0, 1], 2), ([9, 9], 7)]
+            {
                 let function = if matches!(opcode, 1 | 3 | 5) { READ } else { WRITE };
                 let (response, told, _) = host.query_with(function, [opcode, idn, place[0], place[1]], value);
                 assert!(response == 0 || wrong.contains(&response), "{opcode} {idn:x}h {place:?} {value}: {response}");

@@ -123,6 +123,8 @@ pub struct Core {
     pub(crate) blocks: Blocks,
     /// What the host controls of the cache in SLC mode.
     booster: BoosterState,
+    /// A superblock could be folded after a map flush.
+    pub(crate) fold_waits: bool,
     /// Metadata on flash.
     pub(crate) meta: Meta,
     /// The record of log blocks.
@@ -226,6 +228,7 @@ impl Core {
             log: Log::new(cfg.log.entries),
             blocks: Blocks::new(layout, cfg.slc),
             booster: BoosterState::new(&cfg.slc),
+            fold_waits: false,
             publisher: Publisher::new(&HpbConfig::default(), cfg.seal_key, cfg.capacity_units),
             stats: DeviceStats::default(),
             map_programs: MapPrograms::default(),

@@ -69,9 +69,14 @@ impl<M: Mapping> Engine<M> {
         }
         let since = *self.idle_time.since.get_or_insert(self.core.now);
         if self.gc.victim.is_some() {
-            self.core.idle_gc_is_futile |= !self.is_worth();
+            self.core.idle_gc_is_futile |= !self.is_worth() && !self.must_fold();
         }
-        let Some((reason, after)) = self.core.idle_gc_wanted() else { return false };
+        let Some((reason, after)) = self.core.idle_gc_wanted() else {
+            return self.core.cfg.slc.booster.is_some()
+                && M::HOST != HostRole::KeepsMapping
+                && self.core.blocks.keeps_folded()
+                && self.flush_map_to_fold();
+        };
         let due = since + after;
         if self.core.now < due {
             if !self.idle_time.wake {
@@ -90,9 +95,31 @@ impl<M: Mapping> Engine<M> {
         }
         let begun = self.begin_due_gc_step(self.core.blocks.free(), reason);
         self.core.stats.gc_idle_steps += u64::from(begun);
+        if !begun && self.must_fold() {
+            return self.flush_map_to_fold();
+        }
         // A scheme that has asked the host for a victim goes on when that has answered.
         self.core.idle_gc_is_futile |= !begun && M::HOST != HostRole::KeepsMapping;
         begun
+    }
+
+    /// True if WriteBooster is to be flushed, whatever that gains. A host that names victims folds by its own policy.
+    pub(super) fn must_fold(&self) -> bool {
+        self.core.cfg.slc.booster.is_some() && M::HOST != HostRole::KeepsMapping && self.core.folds_after().is_some()
+    }
+
+    /// Nothing can be folded now, or what was folded is not free yet. Asks for a map flush if that may help. True if it can begin; one that is under way, or
+    /// programs, will end and bring the firmware back here.
+    fn flush_map_to_fold(&mut self) -> bool {
+        if self.core.flushing || self.core.programs > 0 {
+            return false;
+        }
+        self.core.fold_waits = true;
+        self.map.starved(&mut self.core);
+        self.core.fold_waits = false;
+        let flushes = self.map.wants_flush(&self.core);
+        self.core.idle_gc_is_futile = !flushes;
+        flushes
     }
 
     /// True if the link has been without requests for so long that it hibernates.

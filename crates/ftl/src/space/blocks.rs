@@ -231,6 +231,11 @@ impl Blocks {
         in_slc && !self.fills_slc()
     }
 
+    /// True if a superblock that was folded is not being erased yet.
+    pub fn keeps_folded(&self) -> bool {
+        self.slc.folded().iter().any(|&sb| self.state(sb) == State::Closed)
+    }
+
     /// True if superblocks in SLC mode are full and not folded, or being erased.
     #[inline]
     pub fn fills_slc(&self) -> bool {

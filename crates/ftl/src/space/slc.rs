@@ -131,6 +131,11 @@ impl SlcCache {
         self.folded.contains(&sb)
     }
 
+    /// Those of which everything has been copied.
+    pub fn folded(&self) -> &[Superblock] {
+        &self.folded
+    }
+
     /// Superblocks in SLC mode of which not everything has been copied.
     #[inline]
     pub fn unfolded(&self) -> u32 {

@@ -1,7 +1,7 @@
 //! QUERY REQUESTs (JESD220E clauses 10.7.8, 14.2, 14.3).
 
-use ufs::{Booster, BoosterControl};
 use ufs::codec::query::QueryRequest;
+use ufs::{Booster, BoosterControl};
 
 use super::booster::{self, Asked};
 use super::{Device, Told};
