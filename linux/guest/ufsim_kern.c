@@ -282,6 +282,7 @@ static int probe(struct platform_device *device)
 	base = ioremap(space.start, resource_size(&space));
 	if (!base)
 		return -ENOMEM;
+	hba->caps |= UFSHCD_CAP_WB_EN;	/* WriteBooster, if the device has it */
 	return ufshcd_init(hba, base, irq);
 }
 

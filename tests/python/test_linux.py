@@ -121,6 +121,35 @@ def test_transactions_ask_for_the_same_with_real_and_modelled_file_systems(monke
     assert kernel["mean_us"] == pytest.approx(model["mean_us"], rel=0.02)
 
 
+#: What the kernel has found out about WriteBooster and set, and the buffer before and after a write and its flush.
+BOOSTED = """\
+cd /sys/bus/platform/devices/ufsim
+cat device_descriptor/wb_type device_descriptor/wb_shared_alloc_units wb_on
+cat flags/wb_enable flags/wb_flush_en flags/wb_flush_during_h8 health_descriptor/eol_info
+%s
+dd if=/dev/zero of=/dev/sda bs=1M count=8 oflag=direct 2> /dev/null
+cat attributes/wb_avail_buf
+%s
+sleep 5
+cat attributes/wb_flush_status attributes/wb_avail_buf
+"""
+
+
+def test_the_kernel_steers_write_booster(tmp_path):
+    boosted = {"slc.superblocks": 40, "slc.write_booster": True}
+    kept, flushed = "echo 0 > enable_wb_buf_flush", "echo 1 > enable_wb_buf_flush"
+    run = linux.run(job(tmp_path, BOOSTED % (kept, flushed)), "ufs", profile="tiny", settings=boosted)
+    assert run.status == 0, run.stderr
+    kind, size, on, *flags, eol, after_write, status, after_flush = run.stdout.split()
+    device = run.result.counters["device"]
+    assert [kind, on, *flags, eol] == ["0x01", "1", "true", "true", "true", "0x01"]
+    assert int(size, 16) > 0 and device["slc_units_programmed"] >= 2048
+    assert int(after_write, 16) < 10 and (status, after_flush) == ("0x03", "0x0A")
+    assert device["gc_units_programmed"] >= 2048
+    off = linux.run(job(tmp_path, BOOSTED % ("echo 0 > wb_on", "")), "ufs", profile="tiny", settings=boosted)
+    assert off.result.counters["device"]["slc_units_programmed"] == 0
+
+
 def test_the_scheduler_is_that_of_the_scheme(tmp_path):
     show = job(tmp_path, "cat /sys/block/sda/queue/scheduler")
     runs = [linux.run(show, "ufs", profile="tiny", scheduler=name) for name in ("noop", "mq-deadline")]

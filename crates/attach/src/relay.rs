@@ -1,6 +1,6 @@
 //! Commands of a host outside enter the engine, and leave it.
 
-use ufs::{Command, Op};
+use ufs::{BoosterControl, Command, Op};
 use units::SimTime;
 
 use crate::ask::Ask;
@@ -24,6 +24,17 @@ impl Engine {
                 self.host_turn();
             }
         }
+    }
+
+    /// The host outside controls WriteBooster at a time. Nothing happens without it.
+    pub fn control_booster(&mut self, at: SimTime, control: BoosterControl) {
+        if self.stack().device.booster().is_none() {
+            return;
+        }
+        self.arrive(at);
+        let stack = self.stack();
+        stack.device.control_booster(stack.now(), control);
+        stack.schedule_device();
     }
 
     /// The next command from outside that has ended.

@@ -334,6 +334,9 @@ fn collection(index: u64) -> Vec<(&'static str, String)> {
         if index.is_multiple_of(2) {
             set.push(("slc.fold_after_ms", "1".into()));
         }
+        if index % 9 == 7 {
+            set.push(("slc.write_booster", "true".into()));
+        }
     }
     if index % 4 == 1 {
         let policy = ["cost_benefit", "fifo", "choices"][(index / 4 % 3) as usize];

@@ -24,7 +24,28 @@ params::params! {
     pub WearParams {
         /// Starts when erase counts differ by more than this.
         spread_erases: count(2 to 1000000);
+        /// Erases that a data superblock lasts, as the device health descriptor and WriteBooster's life time reckon;
+        /// erases in SLC mode count alike. "unknown": these tell nothing.
+        data_endurance_erases: count_or("unknown" 1 to 10000000) = "unknown", "no data sheet of a phone's device tells";
+        /// The same of a metadata superblock, which is always in SLC mode.
+        meta_endurance_erases: count_or("unknown" 1 to 10000000) = "unknown", "no data sheet of a phone's device tells";
     }
+}
+
+impl WearParams {
+    /// What superblocks last.
+    pub fn endurance(&self) -> Endurance {
+        Endurance { data: self.data_endurance_erases.count(), metadata: self.meta_endurance_erases.count() }
+    }
+}
+
+/// Erases that a superblock lasts; `None` = unknown. Nothing fails because of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Endurance {
+    /// A data superblock.
+    pub data: Option<u32>,
+    /// A metadata superblock.
+    pub metadata: Option<u32>,
 }
 
 /// Everything that makes one device. It is built from a profile, whose reader checks the ranges. `P` is the type of the
@@ -57,6 +78,8 @@ pub struct Config<P> {
     pub slc: SlcConfig,
     /// Wear levelling starts when erase counts differ by more than this.
     pub wear_spread: u32,
+    /// Erases that superblocks last, for reports to the host.
+    pub endurance: Endurance,
     /// Key of this boot for sealing the entries that are published to a host (HPB).
     pub seal_key: [u64; 2],
     /// Flash operations that fail.
@@ -85,6 +108,7 @@ impl<P> Config<P> {
             gc: self.gc,
             slc: self.slc,
             wear_spread: self.wear_spread,
+            endurance: self.endurance,
             seal_key: self.seal_key,
             faults: self.faults,
             sabotage: self.sabotage,

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use archive::{ArchiveError, Reader, Writer};
 use nand::Counters;
 use ufs::codec::hpb::SEALED_ENTRY_BYTES;
-use ufs::{Command, Content, DeviceInfo, PLAIN_ENTRY_BYTES, Tag};
+use ufs::{Booster, BoosterControl, Command, Content, DeviceInfo, Health, PLAIN_ENTRY_BYTES, Tag};
 use units::{Counter, Lpa, Seq, SimTime};
 
 use crate::core::{DeviceEvent, Effects};
@@ -186,6 +186,21 @@ impl Device {
     #[inline]
     pub fn command(&mut self, now: SimTime, cmd: Command) {
         self.firmware.command(now, cmd);
+    }
+
+    /// WriteBooster, as QUERY REQUESTs show it; `None` if the host does not control the write cache.
+    pub fn booster(&self) -> Option<Booster> {
+        self.firmware.core().booster()
+    }
+
+    /// The host controls WriteBooster at `now`. Nothing happens without it.
+    pub fn control_booster(&mut self, now: SimTime, control: BoosterControl) {
+        self.firmware.control_booster(now, control);
+    }
+
+    /// How worn the device is, as its health descriptor says.
+    pub fn health(&self) -> Health {
+        self.firmware.core().health()
     }
 
     /// An event that the device asked to be woken for is due.

@@ -29,8 +29,8 @@ mod write_path;
 
 pub use self::core::{DeviceEvent, Effects};
 pub use config::{
-    CleanFrom, Config, Covers, DirtyFrom, EngineConfig, FirmwareParams, GcConfig, GcPace, GcParams, GcRuns, HpbConfig,
-    IdleGc, LogConfig, LogParams, SramConfig, SramParams, WearParams,
+    CleanFrom, Config, Covers, DirtyFrom, Endurance, EngineConfig, FirmwareParams, GcConfig, GcPace, GcParams, GcRuns,
+    HpbConfig, IdleGc, LogConfig, LogParams, SramConfig, SramParams, WearParams,
 };
 pub use device::{Device, Unpowered};
 pub use engine::power::{GcCopy, Moment};
@@ -40,5 +40,5 @@ pub use report::stats::DeviceStats;
 pub use report::stay::Stay;
 pub use report::watch::{Event, Levels, Origin, Scope, Work};
 pub use sabotage::Sabotage;
-pub use slc_config::{SlcConfig, SlcParams};
+pub use slc_config::{BoosterConfig, SlcConfig, SlcParams};
 pub use write_path::{WritePathConfig, WritePathParams};

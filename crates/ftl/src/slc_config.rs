@@ -1,5 +1,6 @@
 //! The write cache of superblocks in SLC mode: what a profile says of it. `space/slc.rs` has what it is.
 
+use ufs::{BoosterFlags, UserSpace};
 use units::Nanos;
 
 params::params! {
@@ -15,13 +16,22 @@ params::params! {
         least_free_superblocks: amount(0 to 1048576 of "nand.data_superblocks") = 0,
             "gc.hurried_superblocks and above are always left";
         /// The cache is folded, beginning with what was filled first, when no request has been under way for this long.
+        /// Of no effect with slc.write_booster.
         fold_after_ms: count_or("never" 1 to 600000) = "never", "without it only GC folds, by its policy";
+        /// The cache is WriteBooster (JESD220G clause 13.4.18), a buffer that all logical units share: whether data go
+        /// to it, and when it is folded ("flushed"), say flags of the host; without a kernel as host, host.wb_on,
+        /// host.wb_buf_flush and host.wb_buf_flush_during_h8. A flush goes on only while no command is under way.
+        write_booster: switch = false, "unless a profile says so, the cache is the firmware's own";
+        /// Where the room of a cache that is WriteBooster comes from.
+        user_space: choice(UserSpace) = Preserved, "of no effect without slc.write_booster", fixed;
     }
 }
 
 impl SlcParams {
-    /// What they stand for. At least `least_free` superblocks are left to other uses.
-    pub fn config(&self, least_free: u32) -> SlcConfig {
+    /// What they stand for. At least `least_free` superblocks are left to other uses. The host sets `flags`, and the link
+    /// hibernates after an idle time.
+    pub fn config(&self, least_free: u32, flags: BoosterFlags, hibernates_after: Option<Nanos>) -> SlcConfig {
+        let has_booster = self.superblocks > 0 && self.write_booster;
         SlcConfig {
             superblocks: self.superblocks,
             bits_per_cell: self.bits_per_cell,
@@ -29,9 +39,16 @@ impl SlcParams {
             fold_after: self
                 .fold_after_ms
                 .count()
-                .filter(|_| self.superblocks > 0)
+                .filter(|_| self.superblocks > 0 && !has_booster)
                 .map(|ms| Nanos::from_millis(ms.into())),
+            booster: has_booster.then_some(BoosterConfig { user_space: self.user_space, flags, hibernates_after }),
         }
+    }
+
+    /// Superblocks by which the capacity is smaller.
+    pub fn taken_superblocks(&self) -> u32 {
+        let takes = self.write_booster && self.user_space == UserSpace::Reduced;
+        if takes { self.superblocks } else { 0 }
     }
 }
 
@@ -46,9 +63,24 @@ pub struct SlcConfig {
     pub least_free: u32,
     /// It is folded when no request has been under way for this long.
     pub fold_after: Option<Nanos>,
+    /// The host's control of it; `None`: it is the firmware's own.
+    pub booster: Option<BoosterConfig>,
+}
+
+/// A cache that is WriteBooster.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct BoosterConfig {
+    /// Where its room comes from.
+    pub user_space: UserSpace,
+    /// What a driver sets as soon as the device has power.
+    pub flags: BoosterFlags,
+    /// The link hibernates when no request has been under way for this long; `None`: only if the device is told so. The
+    /// device counts from its last answer, a host from the arrival of that.
+    pub hibernates_after: Option<Nanos>,
 }
 
 impl SlcConfig {
     /// No cache.
-    pub const NONE: SlcConfig = SlcConfig { superblocks: 0, bits_per_cell: 3, least_free: 0, fold_after: None };
+    pub const NONE: SlcConfig =
+        SlcConfig { superblocks: 0, bits_per_cell: 3, least_free: 0, fold_after: None, booster: None };
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use attach::Engine;
 use lab::{Recorder, Stack};
-use ufs::{Command, DeviceInfo, HpbNotice};
+use ufs::{Booster, BoosterControl, Command, DeviceInfo, Health, HpbNotice};
 use ufshci::{Answer, Medium};
 use units::{Nanos, SimTime};
 
@@ -77,6 +77,19 @@ impl Medium for Simulated {
 
     fn is_ready(&self) -> bool {
         self.engine.is_ready()
+    }
+
+    fn booster(&self) -> Option<Booster> {
+        self.engine.stack_ref().device.booster()
+    }
+
+    fn control_booster(&mut self, at: SimTime, control: BoosterControl) {
+        self.engine.control_booster(self.inside(at), control);
+        self.collect();
+    }
+
+    fn health(&self) -> Health {
+        self.engine.stack_ref().device.health()
     }
 
     fn submit(&mut self, at: SimTime, command: Command, data: Vec<u8>) {

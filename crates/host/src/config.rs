@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use params::{Owners, ParamError};
-use ufs::DeviceInfo;
+use ufs::{BoosterFlags, DeviceInfo};
 use units::{MIB, UNIT_KIB};
 
 use crate::booster::BoosterKind;
@@ -26,10 +26,24 @@ params::params! {
         max_transfer_kib: count(4 to 4096);
         /// Host DRAM for cached L2P entries.
         memory_mib: count_or("unlimited" 1 to 65536);
+        /// The driver switches WriteBooster on (sysfs: wb_on) if the device has it (slc.write_booster).
+        wb_on: switch = true, "Linux, ufshcd_configure_wb: on when the device is found";
+        /// It has WriteBooster flushed whenever no command is under way (sysfs: enable_wb_buf_flush).
+        wb_buf_flush: switch = true, "Linux, ufshcd_configure_wb: set unless a controller's driver forbids it";
+        /// It has WriteBooster flushed while the link hibernates. The idle time for that is the shortest of power.*.
+        wb_buf_flush_during_h8: switch = true, "Linux, ufshcd_configure_wb: always set";
     }
 }
 
 impl HostParams {
+    /// The flags of WriteBooster that the driver sets whenever the device has got power. It does not scale with the
+    /// load, and does not keep the device awake for a flush.
+    pub fn booster_flags(&self) -> BoosterFlags {
+        let HostParams { wb_on: enabled, wb_buf_flush: flush, wb_buf_flush_during_h8: flush_in_hibernation, .. } =
+            *self;
+        BoosterFlags { enabled, flush, flush_in_hibernation }
+    }
+
     /// These settings, without scheduler and booster.
     pub fn config(&self) -> HostConfig {
         HostConfig {

@@ -83,8 +83,7 @@ impl Unflushed {
 
     /// Open superblocks, and superblocks with changes that have not been flushed.
     pub fn log_blocks(&self, core: &Core) -> Vec<Superblock> {
-        let open = Stream::ALL.into_iter().filter_map(|stream| core.blocks().open(stream));
-        let mut all: Vec<Superblock> = self.holding.iter().copied().chain(open).collect();
+        let mut all: Vec<Superblock> = self.holding.iter().copied().chain(core.blocks().all_open()).collect();
         all.sort_unstable();
         all.dedup();
         all
@@ -133,7 +132,7 @@ impl Unflushed {
     /// has little room: a GC step needs room for a row, beside copies of another row that wait already.
     pub fn starved(&mut self, core: &Core, room: usize) {
         let short = room < 2 * core.layout().row_units() as usize;
-        self.flush_wanted |= !core.log().is_empty() && (short || self.flush_would_help(core));
+        self.flush_wanted |= !core.log().is_empty() && (short || core.fold_waits() || self.flush_would_help(core));
     }
 
     /// True if only the next flush may make superblocks free or fit to be collected.

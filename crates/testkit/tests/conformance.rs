@@ -24,3 +24,26 @@ fn single_entries_in_sram_are_never_out_of_date() {
         assert!(stats.segment_hits > 500 && stats.segment_misses > 500, "{name}: {stats:?}");
     });
 }
+
+/// WriteBooster that a host has flushed whenever no command is under way, under every scheme.
+#[test]
+fn data_survive_write_booster() {
+    for user_space in ["preserved", "reduced"] {
+        let space = format!("slc.user_space={user_space}");
+        let set = ["slc.superblocks=20", "slc.write_booster=true", &space];
+        let set = set.map(|text| parse_override(text).expect("a well formed override"));
+        for &kind in schemes::all() {
+            with_each_system_of(&set, kind, |mut rig, name| {
+                let (mut rng, units) = (Rng::new(17), rig.device().info().capacity_units);
+                // Of a device that is written everywhere, a buffer that preserves user space is hardly used.
+                for _ in 0..8 {
+                    rig.churn(&mut rng, 800, units / 2, 16);
+                    rig.settle();
+                }
+                rig.read_all();
+                let stats = rig.device().stats();
+                assert!(stats.slc_units_programmed > 5_000 && stats.slc_victims > 20, "{name}: {stats:?}");
+            });
+        }
+    }
+}

@@ -20,6 +20,7 @@ mod power_config;
 mod protocol;
 mod response;
 mod victims;
+mod write_booster;
 
 pub use codec::hpufs::{MAX_SUPERBLOCKS, MAX_TRANSFER_ENTRIES};
 pub use codec::mapplus::{MAX_BATCH_RUNS, MAX_CACHED_RUNS};
@@ -33,3 +34,6 @@ pub use power_config::{OtherUse, PowerConfig, PowerParams};
 pub use protocol::Protocol;
 pub use response::{HpbNotice, L2pEntry, Notice, PiggyBack, Recommendation, Response, Status};
 pub use victims::{Candidate, VictimPolicy, Victims};
+pub use write_booster::{
+    Booster, BoosterControl, BoosterFlags, FlushStatus, Health, ResizeHint, ResizeStatus, UserSpace, life_time, pre_eol,
+};

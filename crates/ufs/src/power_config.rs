@@ -108,6 +108,12 @@ impl PowerConfig {
         self.auto_hibern8.or(self.clkgate_delay).or(self.autosuspend_delay).is_some()
     }
 
+    /// The idle time after which the link hibernates, whoever does it; `None` = it never does.
+    pub fn hibernates_after(&self) -> Option<Nanos> {
+        let first = [self.auto_hibern8, self.clkgate_delay, self.autosuspend_delay].into_iter().flatten().min();
+        first.map(|delay| delay + self.hibern8_enter)
+    }
+
     /// True if anything is drawn.
     pub fn is_random(&self) -> bool {
         self.any() && (self.clkgate_jitter > Nanos::ZERO || self.other_use.is_some())

@@ -3,23 +3,26 @@
 use ufs::codec::query::{NOP_OUT, QUERY_REQUEST, QueryRequest, nop_in};
 use ufs::codec::task::TaskRequest;
 use ufs::codec::{decode_with_payload, encode_with_payload, upiu};
-use ufs::{Op, Response, Tag};
+use ufs::{BoosterControl, Op, Response, Tag};
 use units::{Seq, SimTime};
 
 use crate::counters::Counters;
 use crate::description::Description;
-use crate::device::Device;
 use crate::device::scsi::{INVALID_FIELD, Scsi, Sense};
+use crate::device::{Device, Told};
 use crate::medium::{Answer, Medium};
 use crate::memory::{GuestMemory, NotGuest};
 use crate::registers as reg;
 use crate::slots::{Slot, Slots};
 use crate::task::{self, Task};
 use crate::transfer::{self, Ocs, Utrd};
-use crate::uic::{Link, Outcome};
+use crate::uic::{DME_HIBER_ENTER, DME_HIBER_EXIT, Link, Outcome};
 
 /// Bits 5 to 0 of a UPIU's first byte (JESD220E clause 10.6.2).
 const TRANSACTION: u8 = 0x3F;
+/// Where a response UPIU tells of exception events, and how.
+const DEVICE_INFORMATION: usize = 9;
+const EVENT_ALERT: u8 = 0x01;
 /// Flag of a COMMAND UPIU: data goes to the device.
 const FLAG_WRITE: u8 = 0x20;
 /// Most bytes of a command that the codec knows.
@@ -92,7 +95,7 @@ impl<M: Medium> Controller<M> {
             host_seq: Seq(0),
             counters: Counters::default(),
         };
-        controller.reset_registers();
+        controller.switch_on();
         controller
     }
 
@@ -142,8 +145,17 @@ impl<M: Medium> Controller<M> {
     pub fn switch_on(&mut self) {
         self.slots = Slots::default();
         self.at_work = [None; reg::SLOTS as usize];
-        self.device.reset();
+        for control in self.device.reset() {
+            self.medium.control_booster(SimTime::START, control);
+        }
         self.reset_registers();
+    }
+
+    /// Tells in a response UPIU that an exception event has happened (JESD220G clause 10.7.2: Device Information).
+    fn alert(&self, upiu: &mut [u8]) {
+        if self.device.has_event(self.medium.booster().as_ref()) {
+            upiu[DEVICE_INFORMATION] |= EVENT_ALERT;
+        }
     }
 
     /// A register is written at a time. Registers that are not there, or only for reading, keep what they have.
@@ -232,6 +244,9 @@ impl<M: Medium> Controller<M> {
             return;
         }
         self.counters.uic_commands += 1;
+        if let DME_HIBER_ENTER | DME_HIBER_EXIT = command {
+            self.medium.control_booster(now, BoosterControl::Hibernate(command == DME_HIBER_ENTER));
+        }
         let outcome = self.link.execute(command, self.read(reg::UCMDARG1), self.read(reg::UCMDARG3));
         *self.reg(reg::UICCMD) = u32::from(command);
         *self.reg(reg::HCS) &= !UIC_READY;
@@ -292,13 +307,12 @@ impl<M: Medium> Controller<M> {
         request: &[u8],
         memory: &mut G,
     ) -> Result<(), Ocs> {
-        let ready = self.medium.is_ready();
         let (upiu, data) = match request[0] & TRANSACTION {
             NOP_OUT => (nop_in(Tag(request[3])), Vec::new()),
             QUERY_REQUEST => {
                 self.counters.queries += 1;
                 let query = QueryRequest::decode(request).map_err(|_| Ocs::InvalidCommandTable)?;
-                (self.device.query(&query, self.medium.info(), ready), Vec::new())
+                (self.query(now, &query), Vec::new())
             }
             upiu::COMMAND => match self.command(now, slot, utrd, request, memory)? {
                 Some(ended) => ended,
@@ -309,6 +323,17 @@ impl<M: Medium> Controller<M> {
         let what = What::Respond { slot, utrd, upiu, data };
         self.due.push(Due { at: now + self.description.answer_time, what });
         Ok(())
+    }
+
+    fn query(&mut self, now: SimTime, query: &QueryRequest) -> Vec<u8> {
+        let medium = &self.medium;
+        let (booster, health) = (medium.booster(), medium.health());
+        let told = Told { info: medium.info(), ready: medium.is_ready(), booster, health };
+        let (upiu, control) = self.device.query(query, &told);
+        if let Some(control) = control {
+            self.medium.control_booster(now, control);
+        }
+        upiu
     }
 
     /// Begins a SCSI command. Gives the end of one that the medium need not see.
@@ -376,7 +401,10 @@ impl<M: Medium> Controller<M> {
             self.counters.refused_commands += u64::from(response.status != ufs::Status::Good);
             let response = Response { tag, ..response };
             let status = match encode_with_payload(&response, &op, data, self.medium.info()) {
-                Ok((upiu, data)) => utrd.respond(memory, &upiu, &data).err(),
+                Ok((mut upiu, data)) => {
+                    self.alert(&mut upiu);
+                    utrd.respond(memory, &upiu, &data).err()
+                }
                 Err(error) => panic!("{op:?}: {error}"),
             };
             self.finish(slot, utrd, status.unwrap_or(Ocs::Success), memory);
@@ -392,7 +420,8 @@ impl<M: Medium> Controller<M> {
 
     fn happen<G: GuestMemory + ?Sized>(&mut self, due: Due, memory: &mut G) {
         match due.what {
-            What::Respond { slot, utrd, upiu, data } => {
+            What::Respond { slot, utrd, mut upiu, data } => {
+                self.alert(&mut upiu);
                 let status = utrd.respond(memory, &upiu, &data).err().unwrap_or(Ocs::Success);
                 self.counters.bad_lists += u64::from(status != Ocs::Success);
                 self.finish(slot, utrd, status, memory);

@@ -1,6 +1,6 @@
 //! What lies behind the controller.
 
-use ufs::{Command, DeviceInfo, Response};
+use ufs::{Booster, BoosterControl, Command, DeviceInfo, Health, Response};
 use units::SimTime;
 
 /// The end of a command.
@@ -21,6 +21,15 @@ pub trait Medium {
 
     /// False while it recovers from a power cut.
     fn is_ready(&self) -> bool;
+
+    /// WriteBooster; `None` if the device has none.
+    fn booster(&self) -> Option<Booster>;
+
+    /// The host controls WriteBooster at a time. Nothing happens without it.
+    fn control_booster(&mut self, at: SimTime, control: BoosterControl);
+
+    /// How worn the device is.
+    fn health(&self) -> Health;
 
     /// A command leaves the host at a time. `data` are the blocks of a WRITE. The tag of the command is free: its last
     /// answer has been taken.

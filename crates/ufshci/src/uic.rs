@@ -12,8 +12,10 @@ const DME_ENABLE: u8 = 0x12;
 const DME_RESET: u8 = 0x14;
 const DME_ENDPOINT_RESET: u8 = 0x15;
 const DME_LINK_STARTUP: u8 = 0x16;
-const DME_HIBER_ENTER: u8 = 0x17;
-const DME_HIBER_EXIT: u8 = 0x18;
+/// The link hibernates.
+pub const DME_HIBER_ENTER: u8 = 0x17;
+/// It is up again.
+pub const DME_HIBER_EXIT: u8 = 0x18;
 
 /// PA_PWRMode: setting it changes the power mode of the link.
 const PA_PWRMODE: u16 = 0x1571;

@@ -1,5 +1,6 @@
 //! What every part of the firmware works on: flash, SRAM, tables, and the effects of the current call.
 
+mod booster;
 mod lend;
 pub(crate) mod ops;
 
@@ -8,6 +9,7 @@ use ufs::{Content, LpaRun, Response};
 use units::{Lpa, MapUnit, Ppa, Seq, SimTime, Superblock};
 
 use crate::config::{EngineConfig, HpbConfig};
+use crate::core::booster::BoosterState;
 use crate::core::ops::{MAX_ITEMS, MAX_ROW, Ops, ProgramReason, Purpose};
 use crate::knowledge::meta::{Kind, Meta};
 use crate::knowledge::{Covered, JobReads, Pages, Programmed, ProgrammedSet};
@@ -119,6 +121,10 @@ pub struct Core {
     pub(crate) log: Log,
     /// Data superblocks.
     pub(crate) blocks: Blocks,
+    /// What the host controls of the cache in SLC mode.
+    booster: BoosterState,
+    /// A superblock could be folded after a map flush.
+    pub(crate) fold_waits: bool,
     /// Metadata on flash.
     pub(crate) meta: Meta,
     /// The record of log blocks.
@@ -221,6 +227,8 @@ impl Core {
             buffer: WriteBuffer::new(cfg.sram.pool),
             log: Log::new(cfg.log.entries),
             blocks: Blocks::new(layout, cfg.slc),
+            booster: BoosterState::new(&cfg.slc),
+            fold_waits: false,
             publisher: Publisher::new(&HpbConfig::default(), cfg.seal_key, cfg.capacity_units),
             stats: DeviceStats::default(),
             map_programs: MapPrograms::default(),
@@ -679,9 +687,13 @@ impl Core {
     /// that will not be erased again do not count as left, because GC gains nothing from them. After a power cut the
     /// device has forgotten which these are, and superblocks that were open are full: then none may be left at all.
     pub(crate) fn is_read_only(&self) -> bool {
-        let full = self.cfg.capacity_units.div_ceil(self.layout.superblock_units());
-        let few = || self.blocks.count() - self.blocks.lost() < full + self.cfg.gc.reserve + 8;
+        let few = || self.blocks.count() - self.blocks.lost() < self.least_superblocks();
         self.blocks.lost() > 0 && (few() || self.blocks.none_left())
+    }
+
+    /// With fewer data superblocks nothing more is written.
+    fn least_superblocks(&self) -> u32 {
+        self.cfg.capacity_units.div_ceil(self.layout.superblock_units()) + self.cfg.gc.reserve + 8
     }
 
     /// A read of a page has ended. Its superblock may have waited for that to be erased.

@@ -34,7 +34,7 @@ impl<M: Mapping> Engine<M> {
         if self.gc.victim.is_none() && !self.choose_victim(free, reason) {
             return self.begin_last_row(free);
         }
-        if reason != Reason::Due && !self.is_worth() {
+        if reason != Reason::Due && !self.is_worth() && !(reason == Reason::Fold && self.must_fold()) {
             return false;
         }
         self.begin_step_of_victim(free)
@@ -135,7 +135,13 @@ impl<M: Mapping> Engine<M> {
         } else {
             None
         };
-        let Some(mut victim) = self.map.victim(&mut self.core, fold.or(level)) else {
+        // Where the host wants a flush, no other superblock does in place of one that the log still names.
+        let only = fold.filter(|_| self.must_fold());
+        let found = self.map.victim(&mut self.core, fold.or(level));
+        let Some(mut victim) = found.filter(|victim| only.is_none_or(|sb| sb == victim.sb)) else {
+            if only.is_some() {
+                return false;
+            }
             if self.gc.urgent(free) {
                 self.map.starved(&mut self.core);
             } else {
@@ -259,7 +265,7 @@ impl<M: Mapping> Engine<M> {
     /// opened.
     pub(super) fn program_copies(&mut self) -> bool {
         let collected = self.gc.exhausted || self.gc.victim.is_none();
-        let force = collected && self.gc.urgent(self.core.blocks.free());
+        let force = collected && (self.gc.urgent(self.core.blocks.free()) || self.must_end_fold());
         while !self.gc.queue.is_empty() {
             let mut row = self.core.blocks.room_in_row(Stream::Gc);
             if row == 0 {
@@ -288,6 +294,12 @@ impl<M: Mapping> Engine<M> {
             self.program_copy_row(n);
         }
         true
+    }
+
+    /// True if the last copies of a superblock must not wait for a full row: only then it is empty, as the host wants it.
+    fn must_end_fold(&self) -> bool {
+        let in_slc = self.gc.victim.as_ref().is_some_and(|victim| self.core.blocks.slc().holds(victim.sb));
+        in_slc && self.core.cfg.slc.booster.is_some()
     }
 
     fn program_copy_row(&mut self, n: u32) {
@@ -355,7 +367,7 @@ impl<M: Mapping> Engine<M> {
             if !erased && !victim.random {
                 self.map.collected(&mut self.core, victim.sb);
                 // Nothing else will ask soon for the map flush that makes the folded superblocks free.
-                if self.core.blocks.folded(victim.sb) {
+                if self.core.blocks.folded(victim.sb) || self.core.ends_folding(victim.sb) {
                     self.map.starved(&mut self.core);
                 }
             }

@@ -98,6 +98,9 @@ impl<M: Mapping> Engine<M> {
     pub(super) fn program_again(&mut self) {
         while let Some(row) = self.failed_rows.front() {
             let stream = row.stream;
+            if stream == Stream::Host && self.core.cfg.slc.booster.is_some() {
+                self.core.blocks.choose_mode();
+            }
             if self.core.blocks.room_in_row(stream) == 0 && !self.open_for_repair(stream) {
                 return;
             }

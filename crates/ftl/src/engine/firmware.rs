@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use ufs::{Command, Tag};
+use ufs::{BoosterControl, Command, Tag};
 use units::{CounterSet, Lpa, SimTime};
 
 use super::power::{Flash, GcCopy, Moment};
@@ -95,6 +95,7 @@ firmware! {
     }
     writes {
         fn command(now: SimTime, cmd: Command);
+        fn control_booster(now: SimTime, control: BoosterControl);
         fn wake(now: SimTime, event: DeviceEvent);
         fn watch(scope: Scope);
     }

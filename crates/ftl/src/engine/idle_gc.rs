@@ -1,5 +1,6 @@
 //! GC in idle time: steps for which no write pays, for free superblocks or to fold those in SLC mode.
 
+use ufs::BoosterControl;
 use units::SimTime;
 
 use super::state::Engine;
@@ -39,6 +40,16 @@ impl IdleTime {
 }
 
 impl<M: Mapping> Engine<M> {
+    /// The host controls WriteBooster by a QUERY REQUEST.
+    pub fn control_booster(&mut self, now: SimTime, control: BoosterControl) {
+        self.core.now = now;
+        self.core.control_booster(control);
+        self.run_until_blocked();
+        if self.core.watch.is_some() {
+            self.update_stays();
+        }
+    }
+
     /// Begins a GC step if the device has been idle for long enough and wants more free superblocks, or has some in SLC
     /// mode. True if it has begun.
     #[inline(always)]
@@ -48,15 +59,24 @@ impl<M: Mapping> Engine<M> {
 
     #[inline(never)]
     fn begin_gc_if_idle(&mut self) -> bool {
+        if self.core.cfg.slc.booster.is_some() {
+            let hibernates = self.hibernates();
+            self.core.note_flush(hibernates);
+        }
         if self.idle_time.requests > 0 || self.core.buffer.held() > 0 {
             self.idle_time.since = None;
             return false;
         }
         let since = *self.idle_time.since.get_or_insert(self.core.now);
         if self.gc.victim.is_some() {
-            self.core.idle_gc_is_futile |= !self.is_worth();
+            self.core.idle_gc_is_futile |= !self.is_worth() && !self.must_fold();
         }
-        let Some((reason, after)) = self.core.idle_gc_wanted() else { return false };
+        let Some((reason, after)) = self.core.idle_gc_wanted() else {
+            return self.core.cfg.slc.booster.is_some()
+                && M::HOST != HostRole::KeepsMapping
+                && self.core.blocks.keeps_folded()
+                && self.flush_map_to_fold();
+        };
         let due = since + after;
         if self.core.now < due {
             if !self.idle_time.wake {
@@ -65,6 +85,9 @@ impl<M: Mapping> Engine<M> {
             }
             return false;
         }
+        if reason == Reason::Fold {
+            self.core.prepare_fold();
+        }
         let nothing =
             reason == Reason::Fold && M::HOST != HostRole::KeepsMapping && self.core.blocks.first_in_slc().is_none();
         if nothing || !self.map.gc_ready(&self.core) {
@@ -72,9 +95,38 @@ impl<M: Mapping> Engine<M> {
         }
         let begun = self.begin_due_gc_step(self.core.blocks.free(), reason);
         self.core.stats.gc_idle_steps += u64::from(begun);
+        if !begun && self.must_fold() {
+            return self.flush_map_to_fold();
+        }
         // A scheme that has asked the host for a victim goes on when that has answered.
         self.core.idle_gc_is_futile |= !begun && M::HOST != HostRole::KeepsMapping;
         begun
+    }
+
+    /// True if WriteBooster is to be flushed, whatever that gains. A host that names victims folds by its own policy.
+    pub(super) fn must_fold(&self) -> bool {
+        self.core.cfg.slc.booster.is_some() && M::HOST != HostRole::KeepsMapping && self.core.folds_after().is_some()
+    }
+
+    /// Nothing can be folded now, or what was folded is not free yet. Asks for a map flush if that may help. True if it can begin; one that is under way, or
+    /// programs, will end and bring the firmware back here.
+    fn flush_map_to_fold(&mut self) -> bool {
+        if self.core.flushing || self.core.programs > 0 {
+            return false;
+        }
+        self.core.fold_waits = true;
+        self.map.starved(&mut self.core);
+        self.core.fold_waits = false;
+        let flushes = self.map.wants_flush(&self.core);
+        self.core.idle_gc_is_futile = !flushes;
+        flushes
+    }
+
+    /// True if the link has been without requests for so long that it hibernates.
+    fn hibernates(&self) -> bool {
+        let after = self.core.cfg.slc.booster.and_then(|booster| booster.hibernates_after);
+        let idle = self.idle_time.since.filter(|_| self.idle_time.requests == 0);
+        after.zip(idle).is_some_and(|(after, since)| since + after <= self.core.now)
     }
 
     /// True if the victim gains enough for a step in idle time, or was not chosen for what it gains.

@@ -41,6 +41,7 @@ pub fn config(data_superblocks: u32) -> EngineConfig {
         sram: SramConfig { pool: 200, reserve: 24, ..cfg.sram },
         gc: GcConfig { start: 0, relaxed: 0, hurried: 0, reserve: 0, ..cfg.gc },
         wear_spread: 3,
+        endurance: crate::Endurance::default(),
         ..cfg
     }
 }

@@ -246,6 +246,9 @@ impl<M: Mapping> Engine<M> {
     /// The next row of a queue of so many units. Opens a superblock for it if need be.
     #[inline(always)]
     fn next_row(&mut self, queued: u32, forced: bool) -> NextRow {
+        if self.core.cfg.slc.booster.is_some() {
+            self.core.blocks.choose_mode();
+        }
         let mut row = self.core.blocks.room_in_row(Stream::Host);
         if row == 0 {
             if queued < self.core.layout.row_units() && !forced {
@@ -271,7 +274,8 @@ impl<M: Mapping> Engine<M> {
             return false;
         }
         // What is left to write when a device only reads may take the reserve, because no more will come.
-        if self.core.blocks.free() <= self.core.cfg.gc.reserve && !self.core.is_read_only() {
+        let short = self.core.blocks.free() <= self.core.cfg.gc.reserve && !self.core.blocks.next_is_kept();
+        if short && !self.core.is_read_only() {
             self.map.starved(&mut self.core);
             return false;
         }

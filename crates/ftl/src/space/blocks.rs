@@ -43,6 +43,10 @@ pub struct Blocks {
     /// Superblocks with the fewest erases first, then with the lowest number: dynamic wear levelling.
     free: BinaryHeap<Reverse<(u32, u32)>>,
     cursors: [Cursor; 2],
+    /// An open superblock of host data in the other mode, while WriteBooster is switched on or off, or is full.
+    parked: Cursor,
+    /// Erases of all data superblocks.
+    erases: u64,
     /// Reads in flight that have been resolved to a page of the superblock, and copies from it that are being
     /// programmed while commands go on.
     readers: Vec<u32>,
@@ -68,6 +72,8 @@ impl Blocks {
             states: States::new(n as usize),
             free: (0..n).map(|b| Reverse((0, b))).collect(),
             cursors: [Cursor::default(); 2],
+            parked: Cursor::default(),
+            erases: 0,
             readers: vec![0; n as usize],
             in_flight: vec![0; n as usize],
             last_seq: vec![Seq(0); n as usize],
@@ -86,10 +92,11 @@ impl Blocks {
         self.states.len() as u32
     }
 
-    /// Erased superblocks.
+    /// Erased superblocks, without those that are kept for WriteBooster.
     #[inline]
     pub fn free(&self) -> u32 {
-        self.free.len() as u32
+        let all = self.free.len() as u32;
+        all - self.slc.kept(all)
     }
 
     /// State of a superblock.
@@ -106,6 +113,17 @@ impl Blocks {
     /// The superblock that a stream is filling.
     pub fn open(&self, stream: Stream) -> Option<Superblock> {
         self.cursors[stream as usize].superblock
+    }
+
+    /// All superblocks that are being filled.
+    pub fn all_open(&self) -> impl Iterator<Item = Superblock> {
+        self.cursors.iter().chain([&self.parked]).filter_map(|cursor| cursor.superblock)
+    }
+
+    /// Those in SLC mode that are being filled.
+    fn open_in_slc(&self) -> impl Iterator<Item = (Superblock, Cursor)> {
+        let open = self.cursors.into_iter().chain([self.parked]);
+        open.filter_map(|cursor| Some((cursor.superblock?, cursor))).filter(|&(sb, _)| self.slc.holds(sb))
     }
 
     /// Units from the next place of the stream to the end of its row. 0 if a new superblock is needed.
@@ -128,7 +146,7 @@ impl Blocks {
     #[inline]
     pub fn units_of(&self, sb: Superblock) -> u32 {
         match self.slc.holds(sb) {
-            true => self.slc.pages(self.layout.geometry().pages_per_block) * self.layout.stripe_units(),
+            true => self.slc_units(),
             false => self.layout.superblock_units(),
         }
     }
@@ -139,6 +157,73 @@ impl Blocks {
         &self.slc
     }
 
+    /// The same, to switch it on or off, or resize it.
+    pub fn slc_mut(&mut self) -> &mut SlcCache {
+        &mut self.slc
+    }
+
+    /// Units that a superblock in SLC mode has room for.
+    pub fn slc_units(&self) -> u32 {
+        self.slc.pages(self.layout.geometry().pages_per_block) * self.layout.stripe_units()
+    }
+
+    /// Units that the cache has, or could have with what is free, and those of them that can be written.
+    pub fn slc_size(&self) -> (u32, u32) {
+        let (more, units) = (self.slc.could_take(self.free.len() as u32), self.slc_units());
+        let left: u32 = self.open_in_slc().map(|(_, cursor)| cursor.end - cursor.offset).sum();
+        ((self.slc.count() + more) * units, more * units + left)
+    }
+
+    /// Units in SLC mode that are written and not folded, whether they are valid or not.
+    pub fn slc_unfolded_units(&self) -> u32 {
+        let left: u32 = self.open_in_slc().map(|(_, cursor)| cursor.end - cursor.offset).sum();
+        self.slc.unfolded() * self.slc_units() - left
+    }
+
+    /// True if there is anything in SLC mode that could be folded.
+    pub fn slc_has_data(&self) -> bool {
+        self.fills_slc() || self.open_in_slc().any(|(_, cursor)| cursor.offset > 0)
+    }
+
+    /// True if the next superblock for host data is opened in SLC mode.
+    pub fn next_is_slc(&self) -> bool {
+        let free = self.free.len() as u32;
+        free > 0 && self.slc.takes_one_more(free - 1)
+    }
+
+    /// True if the next superblock for host data is one that was kept for the cache.
+    pub fn next_is_kept(&self) -> bool {
+        self.slc.kept(1) > 0 && self.next_is_slc()
+    }
+
+    /// Host data go on in SLC mode while WriteBooster is enabled and has room, and else in ordinary superblocks. The
+    /// superblock in the other mode is left as it is, and filled later.
+    pub fn choose_mode(&mut self) {
+        let open = self.open_in_slc().next().is_some();
+        let slc = self.slc.is_enabled() && (open || self.next_is_slc());
+        let is = |cursor: &Cursor, slc| cursor.superblock.is_some_and(|sb| self.slc.holds(sb) == slc);
+        let host = &self.cursors[Stream::Host as usize];
+        if is(host, !slc) || host.superblock.is_none() && is(&self.parked, slc) {
+            std::mem::swap(&mut self.cursors[Stream::Host as usize], &mut self.parked);
+        }
+    }
+
+    /// What has been written in SLC mode can be folded from now on, also if its superblock is not full.
+    pub fn close_slc(&mut self) {
+        for cursor in self.cursors.iter_mut().chain([&mut self.parked]) {
+            let Some(sb) = cursor.superblock else { continue };
+            if self.slc.holds(sb) && cursor.offset > 0 {
+                self.states.set(sb, State::Closed);
+                *cursor = Cursor::default();
+            }
+        }
+    }
+
+    /// Erases of all data superblocks.
+    pub fn erases(&self) -> u64 {
+        self.erases
+    }
+
     /// GC has copied everything in a superblock. True if that was the last one in SLC mode that could be folded.
     pub fn folded(&mut self, sb: Superblock) -> bool {
         let in_slc = self.slc.holds(sb);
@@ -146,11 +231,15 @@ impl Blocks {
         in_slc && !self.fills_slc()
     }
 
+    /// True if a superblock that was folded is not being erased yet.
+    pub fn keeps_folded(&self) -> bool {
+        self.slc.folded().iter().any(|&sb| self.state(sb) == State::Closed)
+    }
+
     /// True if superblocks in SLC mode are full and not folded, or being erased.
     #[inline]
     pub fn fills_slc(&self) -> bool {
-        let open = self.open(Stream::Host).is_some_and(|sb| self.slc.holds(sb));
-        self.slc.unfolded() > u32::from(open)
+        self.slc.unfolded() > self.open_in_slc().count() as u32
     }
 
     /// The full superblock in SLC mode that was filled first.
@@ -168,11 +257,12 @@ impl Blocks {
 
     /// Opens the least worn free superblock for a stream; for host data in SLC mode, if the cache has room.
     pub fn open_next(&mut self, stream: Stream) -> Option<Superblock> {
+        let slc = stream == Stream::Host && self.next_is_slc();
         let Reverse((_, number)) = self.free.pop()?;
         let sb = Superblock(number);
         assert_eq!(self.state(sb), State::Free, "{sb} in the free list");
         self.states.set(sb, State::Open);
-        self.slc.set(sb, stream == Stream::Host && self.slc.takes_one_more(self.free()));
+        self.slc.set(sb, slc);
         self.cursors[stream as usize] = Cursor { superblock: Some(sb), offset: 0, end: self.units_of(sb) };
         Some(sb)
     }
@@ -230,6 +320,7 @@ impl Blocks {
     pub fn retire(&mut self, sb: Superblock, trims: Option<Seq>) -> bool {
         assert!(self.settled(sb), "{sb} retired while {:?}", self.state(sb));
         self.states.set(sb, State::Erasing);
+        self.slc.retire(sb);
         let now = self.readers[sb.index()] == 0 && trims.is_none();
         if !now {
             self.waiting.push((sb, trims.unwrap_or(Seq(0))));
@@ -267,6 +358,7 @@ impl Blocks {
         self.states.set(sb, State::Free);
         self.slc.set(sb, false);
         self.max_erases = self.max_erases.max(erase_count);
+        self.erases += 1;
         self.free.push(Reverse((erase_count, sb.0)));
     }
 
@@ -274,6 +366,7 @@ impl Blocks {
     pub fn restore(&mut self, record: &Record, erases: impl Fn(Superblock) -> u32) {
         self.free.clear();
         self.bad = 0;
+        self.erases = (0..self.count()).map(|sb| u64::from(erases(Superblock(sb)))).sum();
         for sb in (0..self.count()).map(Superblock) {
             let erased = record.is_free(sb);
             self.max_erases = self.max_erases.max(erases(sb));
@@ -335,8 +428,7 @@ impl Blocks {
     pub fn check(&self) {
         let in_state = |state| self.states.iter().filter(|&s| s == state).count();
         assert_eq!(in_state(State::Free), self.free.len(), "free superblocks and the free list");
-        let open = self.cursors.iter().filter(|c| c.superblock.is_some()).count();
-        assert_eq!(in_state(State::Open), open, "open superblocks and streams");
+        assert_eq!(in_state(State::Open), self.all_open().count(), "open superblocks and streams");
     }
 }
 
@@ -346,7 +438,7 @@ impl std::hash::Hash for Blocks {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         let Blocks { layout: _, states, free, cursors, readers, in_flight, .. } = self;
         (states, cursors, readers, in_flight, &self.last_seq, &self.waiting).hash(state);
-        (self.max_erases, &self.suspect, self.suspects, self.bad, &self.slc).hash(state);
+        (self.max_erases, &self.suspect, self.suspects, self.bad, &self.slc, &self.parked).hash(state);
         let mut free: Vec<(u32, u32)> = free.iter().map(|Reverse(sb)| *sb).collect();
         free.sort_unstable();
         free.hash(state);

@@ -130,7 +130,22 @@ fn check_slc(v: &Values, g: &Geometry) -> Result<(), ParamError> {
     let allowed = format!("below nand.data_superblocks = {most}, of which {spare} are over-provisioning");
     require(slc.superblocks < most, "slc", "superblocks", slc.superblocks, allowed)?;
     let least = slc.least_free_superblocks;
-    require(least < most, "slc", "least_free_superblocks", least, format!("below nand.data_superblocks = {most}"))
+    require(least < most, "slc", "least_free_superblocks", least, format!("below nand.data_superblocks = {most}"))?;
+    check_booster(v)
+}
+
+fn check_booster(v: &Values) -> Result<(), ParamError> {
+    if !v.slc.write_booster {
+        return Ok(());
+    }
+    let n = v.slc.superblocks;
+    require(n > 0, "slc", "write_booster", true, "false without slc.superblocks")?;
+    let (mib, logs) = (v.device.capacity_mib, v.log.max_log_blocks);
+    let allowed = format!("more than slc.superblocks = {n} take with slc.user_space = \"reduced\"");
+    require(v.capacity_mib() >= 16, "device", "capacity_mib", mib, allowed)?;
+    // Host data of either mode, GC, and one that is full.
+    let allowed = "at least 4 with slc.write_booster, which keeps two superblocks open for host data";
+    require(logs >= 4, "log", "max_log_blocks", logs, allowed)
 }
 
 fn check_gc(v: &Values, geometry: &Geometry) -> Result<(), ParamError> {

@@ -68,7 +68,7 @@ pub const FACTS: &[Fact] = &[
     Fact {
         name: "usable_bytes",
         about: "Usable capacity: what the host can address.",
-        formula: "device.capacity_mib x 1048576",
+        formula: "device.capacity_mib x 1048576, less WriteBooster with slc.user_space = \"reduced\"",
         value: |p| bytes(usable_bytes(p)),
     },
     Fact {
@@ -174,7 +174,7 @@ fn raw_bytes(p: &Profile) -> u64 {
 }
 
 fn usable_bytes(p: &Profile) -> u64 {
-    u64::from(p.values.device.capacity_mib) * MIB
+    u64::from(p.values.capacity_mib()) * MIB
 }
 
 fn table_bytes(p: &Profile) -> u64 {

@@ -15,7 +15,7 @@ use crate::system::Parts;
 impl Profile {
     /// Addressable capacity in 4 KiB units.
     pub fn capacity_units(&self) -> u32 {
-        self.values.device.capacity_mib * (MIB / UNIT_BYTES) as u32
+        self.values.capacity_mib() * (MIB / UNIT_BYTES) as u32
     }
 
     /// Shape of the flash.
@@ -38,8 +38,13 @@ impl Profile {
             mappings: v.mappings.clone(),
             log: v.log.config(),
             gc: v.gc.config(v.what_if.copies_percent),
-            slc: v.slc.config(v.gc.hurried_superblocks),
+            slc: v.slc.config(
+                v.gc.hurried_superblocks,
+                v.host.booster_flags(),
+                v.power.config(0).hibernates_after(), // whatever is drawn
+            ),
             wear_spread: v.wear.spread_erases,
+            endurance: v.wear.endurance(),
             faults: v.faults.faults(key[0]),
             sabotage: None,
             seal_key: key,

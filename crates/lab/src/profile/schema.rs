@@ -6,6 +6,7 @@ use host::{BoosterParams, HostParams, SchedulerParams};
 use nand::{FaultParams, Geometry, NandParams, SuperblockParams, WhatIfParams};
 use params::{Field, Owner, Owners, ParamError, Params, Table, Value};
 use ufs::{LinkParams, PowerParams};
+use units::{MIB, UNIT_BYTES};
 use workload::MergeParams;
 
 use crate::energy::EnergyModel;
@@ -60,6 +61,13 @@ macro_rules! sections {
             /// Shape of the flash.
             pub(super) fn geometry(&self) -> Geometry {
                 self.nand.geometry.geometry(&self.superblock)
+            }
+
+            /// Addressable capacity: that of the device, less what WriteBooster takes.
+            pub fn capacity_mib(&self) -> u32 {
+                let units = u64::from(self.slc.taken_superblocks()) * u64::from(self.geometry().superblock_units());
+                let taken_mib = (units * UNIT_BYTES).div_ceil(MIB).next_multiple_of(4);
+                self.device.capacity_mib.saturating_sub(u32::try_from(taken_mib).unwrap_or(u32::MAX))
             }
 
             /// Reads the tables of a profile.

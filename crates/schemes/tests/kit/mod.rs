@@ -83,6 +83,7 @@ pub fn tiny() -> DeviceConfig {
         },
         slc: ftl::SlcConfig::NONE,
         wear_spread: 8,
+        endurance: ftl::Endurance::default(),
         faults: nand::Faults::default(),
         sabotage: None,
         seal_key: [7, 9],
@@ -298,6 +299,12 @@ impl Bench {
         self.silent += 1;
         assert!(self.silent < 20_000, "no response for 20000 events: {:?}, {:?}", self.in_flight, self.device.stats());
         self.device.wake(self.now, self.events[event]);
+        self.drain();
+    }
+
+    /// The host controls WriteBooster.
+    pub fn control(&mut self, control: ufs::BoosterControl) {
+        self.device.control_booster(self.now, control);
         self.drain();
     }
 

@@ -66,7 +66,11 @@ struct Driver {
 
 impl Driver {
     fn new(scheme: &str) -> Driver {
-        let spec = Spec { profile: "tiny".into(), ..Spec::new(scheme, "") };
+        let mut spec = Spec { profile: "tiny".into(), ..Spec::new(scheme, "") };
+        if scheme != "hpb-linux" {
+            spec.set.insert("slc.superblocks".into(), 20.into());
+            spec.set.insert("slc.write_booster".into(), true.into());
+        }
         let (_, stack, expected) = Outside::begin(&spec, &mut |_| ControlFlow::Continue(())).expect("a machine");
         let engine = Engine::for_outside(stack, &expected, 1, Box::new(MemoryStore::new()));
         let description = Description {

@@ -1,9 +1,10 @@
 //! Descriptors (JESD220E clause 14.1). Fields that are not named here are 0.
 
-use ufs::DeviceInfo;
+use ufs::{DeviceInfo, Health};
 use units::UNIT_BYTES;
 
-use super::Device;
+use super::booster::{describe, describe_geometry};
+use super::{Device, Told};
 use crate::registers::SLOTS;
 
 const DEVICE: u8 = 0x00;
@@ -16,6 +17,9 @@ const HEALTH: u8 = 0x09;
 
 /// Logical units that the standard has room for, of which the first is there.
 const UNITS: u8 = 8;
+/// Bits of dExtendedUFSFeaturesSupport.
+const HPB: u32 = 1 << 7;
+const WRITE_BOOSTER: u32 = 1 << 8;
 /// Index of the RPMB well-known unit.
 const RPMB: u8 = 0xC4;
 /// Names of the string descriptors: manufacturer, product, serial number, OEM, revision.
@@ -29,13 +33,20 @@ const REVISION_STRING: u8 = 5;
 pub const REVISION: &str = "0001";
 
 /// Puts big-endian bytes at a place.
-fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
+pub fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     bytes[at..at + value.len()].copy_from_slice(value);
 }
 
 fn empty(kind: u8, len: u8) -> Vec<u8> {
     let mut bytes = vec![0; len.into()];
     (bytes[0], bytes[1]) = (len, kind);
+    bytes
+}
+
+/// Clause 14.1.4.10.
+fn health_descriptor(health: &Health) -> Vec<u8> {
+    let mut bytes = empty(HEALTH, 0x25);
+    put(&mut bytes, 0x02, &[health.pre_eol, health.life_time_slc, health.life_time_data]);
     bytes
 }
 
@@ -48,22 +59,24 @@ fn rpmb_descriptor() -> Vec<u8> {
 
 impl Device {
     /// A descriptor; `None` if there is none of this name and index.
-    pub fn descriptor(&self, idn: u8, index: u8, info: &DeviceInfo) -> Option<Vec<u8>> {
+    pub fn descriptor(&self, idn: u8, index: u8, told: &Told<'_>) -> Option<Vec<u8>> {
+        let info = told.info;
         match (idn, index) {
-            (DEVICE, 0) => Some(self.device_descriptor(info)),
+            (DEVICE, 0) => Some(self.device_descriptor(told)),
             (UNIT, 0..UNITS) => Some(self.unit_descriptor(index, info)),
             (UNIT, RPMB) => Some(rpmb_descriptor()),
             (INTERCONNECT, 0) => Some(vec![6, INTERCONNECT, 0x01, 0x80, 0x04, 0x10]),
             (STRING, _) => self.string_descriptor(index),
-            (GEOMETRY, 0) => Some(self.geometry_descriptor(info)),
+            (GEOMETRY, 0) => Some(self.geometry_descriptor(told)),
             (POWER, 0) => Some(empty(POWER, 0x62)),
-            (HEALTH, 0) => Some(empty(HEALTH, 0x25)),
+            (HEALTH, 0) => Some(health_descriptor(&told.health)),
             _ => None,
         }
     }
 
     /// Clause 14.1.4.2; HPB fields: JESD220-3A.
-    fn device_descriptor(&self, info: &DeviceInfo) -> Vec<u8> {
+    fn device_descriptor(&self, told: &Told<'_>) -> Vec<u8> {
+        let info = told.info;
         let mut bytes = empty(DEVICE, 0x59);
         bytes[0x06] = 1; // bNumberLU
         bytes[0x07] = 4; // bNumberWLU
@@ -75,16 +88,27 @@ impl Device {
         bytes[0x1C] = 2; // bDeviceRTTCap
         bytes[0x21] = SLOTS; // bQueueDepth
         bytes[0x2A] = REVISION_STRING;
-        if self.hpb_shape(info).is_some() {
+        let (hpb, mut features) = (self.hpb_shape(info).is_some(), 0);
+        if hpb {
             bytes[0x1F] = 0x80; // bUFSFeaturesSupport: HPB (Linux looks here)
             put(&mut bytes, 0x40, &[0x02, 0x00, u8::from(info.hpb_device_control)]);
-            put(&mut bytes, 0x4F, &0x80_u32.to_be_bytes()); // dExtendedUFSFeaturesSupport
+            features |= HPB;
         }
+        if let Some(booster) = &told.booster {
+            if !hpb {
+                // Partial flush and resize came with UFS 4.1, which has no HPB.
+                put(&mut bytes, 0x10, &[0x04, 0x10]);
+            }
+            features |= WRITE_BOOSTER;
+            describe(&mut bytes, booster);
+        }
+        put(&mut bytes, 0x4F, &features.to_be_bytes()); // dExtendedUFSFeaturesSupport
         bytes
     }
 
     /// Clause 14.1.4.4.
-    fn geometry_descriptor(&self, info: &DeviceInfo) -> Vec<u8> {
+    fn geometry_descriptor(&self, told: &Told<'_>) -> Vec<u8> {
+        let info = told.info;
         let mut bytes = empty(GEOMETRY, 0x57);
         let sectors = u64::from(info.capacity_units) * UNIT_BYTES / 512;
         put(&mut bytes, 0x04, &sectors.to_be_bytes()); // qTotalRawDeviceCapacity
@@ -94,6 +118,9 @@ impl Device {
         if let Some(shape) = self.hpb_shape(info) {
             put(&mut bytes, 0x48, &[shape.region, 1, shape.subregion]);
             put(&mut bytes, 0x4B, &shape.regions.to_be_bytes());
+        }
+        if let Some(booster) = &told.booster {
+            describe_geometry(&mut bytes, booster);
         }
         bytes
     }

@@ -1,12 +1,14 @@
 //! The part of a device that answers without flash: descriptors, attributes, flags, and SCSI commands about the unit.
 
+mod booster;
 mod descriptors;
 mod query;
 pub mod scsi;
 
-use ufs::DeviceInfo;
+use ufs::{Booster, BoosterControl, BoosterFlags, DeviceInfo, Health};
 
 use crate::description::Description;
+use booster::Persistent;
 use query::{Attributes, Flags};
 
 /// What the device remembers.
@@ -15,16 +17,36 @@ pub struct Device {
     description: Description,
     attributes: Attributes,
     flags: Flags,
+    persistent: Persistent,
+}
+
+/// What the medium tells for a query.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<'a> {
+    /// Its sizes.
+    pub info: &'a DeviceInfo,
+    /// False while it recovers.
+    pub ready: bool,
+    /// WriteBooster, if the device has it.
+    pub booster: Option<Booster>,
+    /// How worn it is.
+    pub health: Health,
 }
 
 impl Device {
     pub fn new(description: Description) -> Device {
-        Device { description, attributes: Attributes::default(), flags: Flags::default() }
+        Device {
+            description,
+            attributes: Attributes::default(),
+            flags: Flags::default(),
+            persistent: Persistent::default(),
+        }
     }
 
-    /// Power has been cut, or the device has been reset.
-    pub fn reset(&mut self) {
-        *self = Device::new(self.description.clone());
+    /// Power has been cut, or the device has been reset. Gives what WriteBooster is told then.
+    pub fn reset(&mut self) -> [BoosterControl; 3] {
+        *self = Device { persistent: self.persistent, ..Device::new(self.description.clone()) };
+        [BoosterControl::Flags(BoosterFlags::default()), BoosterControl::Hibernate(false), self.persistent.control()]
     }
 }
 

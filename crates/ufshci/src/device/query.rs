@@ -1,19 +1,24 @@
 //! QUERY REQUESTs (JESD220E clauses 10.7.8, 14.2, 14.3).
 
-use ufs::DeviceInfo;
 use ufs::codec::query::QueryRequest;
+use ufs::{Booster, BoosterControl};
 
-use super::Device;
+use super::booster::{self, Asked};
+use super::{Device, Told};
 
 const READ: u8 = 0x01;
 const WRITE: u8 = 0x81;
 
 /// Why a query fails (JESD220E Table 10.34).
-mod failure {
+pub mod failure {
+    pub const NOT_READABLE: u8 = 0xF6;
     pub const NOT_WRITEABLE: u8 = 0xF7;
+    pub const INVALID_VALUE: u8 = 0xFA;
+    pub const INVALID_SELECTOR: u8 = 0xFB;
     pub const INVALID_INDEX: u8 = 0xFC;
     pub const INVALID_IDN: u8 = 0xFD;
     pub const INVALID_OPCODE: u8 = 0xFE;
+    pub const GENERAL: u8 = 0xFF;
 }
 
 /// Flag fDeviceInit: the host sets it, the device clears it when it is ready.
@@ -31,6 +36,9 @@ const STILL_FLAGS: [u8; 4] = [0x02, 0x06, 0x08, 0x09];
 const MAX_HPB_SINGLE: u8 = 0x01;
 /// Attribute bCurrentPowerMode.
 pub const POWER_MODE: u8 = 0x02;
+/// Attributes wExceptionEventControl and wExceptionEventStatus.
+const EVENT_CONTROL: u8 = 0x0D;
+const EVENT_STATUS: u8 = 0x0E;
 /// Attributes that are there: name, first value, whether a host can write them.
 const ATTRIBUTES: [(u8, u32, bool); 17] = [
     (0x00, 0, true),           // bBootLunEn
@@ -45,8 +53,8 @@ const ATTRIBUTES: [(u8, u32, bool); 17] = [
     (0x0A, 1, true),           // bRefClkFreq: 26 MHz
     (0x0B, 0, true),           // bConfigDescrLock
     (0x0C, 2, true),           // bMaxNumOfRTT
-    (0x0D, 0, true),           // wExceptionEventControl
-    (0x0E, 0, false),          // wExceptionEventStatus
+    (EVENT_CONTROL, 0, true),  // wExceptionEventControl
+    (EVENT_STATUS, 0, false),  // wExceptionEventStatus
     (0x0F, 0, true),           // dSecondsPassed
     (0x14, 0, false),          // bDeviceFFUStatus
     (0x17, 1, false),          // bRefClkGatingWaitTime
@@ -63,6 +71,10 @@ impl Default for Attributes {
 }
 
 impl Attributes {
+    fn get(&self, idn: u8) -> Found {
+        place(idn).map(|at| self.0[at]).ok_or(failure::INVALID_IDN)
+    }
+
     /// Sets one that is there.
     pub fn set(&mut self, idn: u8, value: u32) {
         if let Some(at) = place(idn) {
@@ -82,75 +94,93 @@ pub struct Flags {
 }
 
 /// A value, or why there is none.
-type Found = Result<u32, u8>;
+pub type Found = Result<u32, u8>;
 
 impl Device {
-    /// Answers a query. `ready` is false while the device recovers.
-    pub fn query(&mut self, query: &QueryRequest, info: &DeviceInfo, ready: bool) -> Vec<u8> {
-        let found = match (query.opcode, query.function) {
-            (1, READ) => return self.read_descriptor(query, info),
+    /// Answers a query. Gives what the medium has to do for it, too.
+    pub fn query(&mut self, query: &QueryRequest, told: &Told<'_>) -> (Vec<u8>, Option<BoosterControl>) {
+        let asked = match (query.opcode, query.function) {
+            (1, READ) => return (self.read_descriptor(query, told), None),
             (2, WRITE) => Err(failure::NOT_WRITEABLE),
-            (3, READ) => self.read_attribute(query, info),
-            (4, WRITE) => self.write_attribute(query),
-            (5, READ) => self.flag(query.idn, info, ready),
-            (6, WRITE) => self.change_flag(query.idn, info, |_| true),
-            (7, WRITE) => self.change_flag(query.idn, info, |_| false),
-            (8, WRITE) => self.change_flag(query.idn, info, |was| !was),
-            (0, _) => Ok(0),
+            (3, READ) => self.read_attribute(query, told),
+            (4, WRITE) => self.write_attribute(query, told),
+            (5, READ) => self.flag(query, told).map(|value| (value, None)),
+            (6, WRITE) => self.change_flag(query, told, |_| true),
+            (7, WRITE) => self.change_flag(query, told, |_| false),
+            (8, WRITE) => self.change_flag(query, told, |was| !was),
+            (0, _) => Ok((0, None)),
             _ => Err(failure::INVALID_OPCODE),
         };
-        match found {
-            Ok(value) => query.respond(0, value, &[]),
-            Err(failure) => query.respond(failure, 0, &[]),
+        match asked {
+            Ok((value, control)) => (query.respond(0, value, &[]), control),
+            Err(failure) => (query.respond(failure, 0, &[]), None),
         }
     }
 
-    fn read_descriptor(&self, query: &QueryRequest, info: &DeviceInfo) -> Vec<u8> {
-        match self.descriptor(query.idn, query.index, info) {
-            None if self.descriptor(query.idn, 0, info).is_some() => query.respond(failure::INVALID_INDEX, 0, &[]),
+    /// True if an exception event has happened that the host wants to hear of (JESD220G clause 13.4.12).
+    pub fn has_event(&self, booster: Option<&Booster>) -> bool {
+        self.attributes.get(EVENT_CONTROL).is_ok_and(|wanted| wanted & events(booster) != 0)
+    }
+
+    fn read_descriptor(&self, query: &QueryRequest, told: &Told<'_>) -> Vec<u8> {
+        match self.descriptor(query.idn, query.index, told) {
+            None if self.descriptor(query.idn, 0, told).is_some() => query.respond(failure::INVALID_INDEX, 0, &[]),
             None => query.respond(failure::INVALID_IDN, 0, &[]),
             Some(bytes) => query.respond(0, 0, &bytes[..bytes.len().min(query.length.into())]),
         }
     }
 
-    fn read_attribute(&self, query: &QueryRequest, info: &DeviceInfo) -> Found {
-        if query.idn == MAX_HPB_SINGLE && self.hpb_shape(info).is_some() {
-            return Ok(info.hpb_max_blocks - 1);
+    fn read_attribute(&self, query: &QueryRequest, told: &Told<'_>) -> Asked {
+        match (query.idn, &told.booster) {
+            (idn, Some(one)) if booster::has_attribute(idn) => booster::attribute(query, one, &self.persistent),
+            (MAX_HPB_SINGLE, _) if self.hpb_shape(told.info).is_some() => Ok((told.info.hpb_max_blocks - 1, None)),
+            (EVENT_STATUS, one) => Ok((events(one.as_ref()), None)),
+            (idn, _) => self.attributes.get(idn).map(|value| (value, None)),
         }
-        let at = place(query.idn).ok_or(failure::INVALID_IDN)?;
-        Ok(self.attributes.0[at])
     }
 
-    fn write_attribute(&mut self, query: &QueryRequest) -> Found {
+    fn write_attribute(&mut self, query: &QueryRequest, told: &Told<'_>) -> Asked {
+        if let Some(one) = &told.booster
+            && booster::has_attribute(query.idn)
+        {
+            return booster::set_attribute(query, one, &mut self.persistent);
+        }
         let at = place(query.idn).ok_or(failure::INVALID_IDN)?;
         if !ATTRIBUTES[at].2 {
             return Err(failure::NOT_WRITEABLE);
         }
         self.attributes.0[at] = query.value;
-        Ok(query.value)
+        Ok((query.value, None))
     }
 
-    fn flag(&self, idn: u8, info: &DeviceInfo, ready: bool) -> Found {
-        let hpb = self.hpb_shape(info).is_some();
-        match idn {
-            DEVICE_INIT => Ok(u32::from(!ready)),
-            HPB_RESET if hpb => Ok(0),
-            HPB_EN if hpb => Ok(1),
-            _ if FREE_FLAGS.contains(&idn) => Ok(self.flags.set >> idn & 1),
-            _ if STILL_FLAGS.contains(&idn) => Ok(0),
+    fn flag(&self, query: &QueryRequest, told: &Told<'_>) -> Found {
+        let hpb = self.hpb_shape(told.info).is_some();
+        match (query.idn, &told.booster) {
+            (DEVICE_INIT, _) => Ok(u32::from(!told.ready)),
+            (HPB_RESET, _) if hpb => Ok(0),
+            (HPB_EN, _) if hpb => Ok(1),
+            (idn, Some(one)) if booster::has_flag(idn) => booster::flag(query, one),
+            (idn, _) if FREE_FLAGS.contains(&idn) => Ok(self.flags.set >> idn & 1),
+            (idn, _) if STILL_FLAGS.contains(&idn) => Ok(0),
             _ => Err(failure::INVALID_IDN),
         }
     }
 
-    fn change_flag(&mut self, idn: u8, info: &DeviceInfo, change: impl Fn(bool) -> bool) -> Found {
-        let was = self.flag(idn, info, true)? != 0;
-        let new = change(was);
-        match idn {
-            DEVICE_INIT | HPB_RESET if new => {}
-            HPB_EN if new => {}
+    fn change_flag(&mut self, query: &QueryRequest, told: &Told<'_>, change: impl Fn(bool) -> bool) -> Asked {
+        let was = self.flag(query, &Told { ready: true, ..*told })? != 0;
+        let (idn, new) = (query.idn, change(was));
+        let mut control = None;
+        match (idn, &told.booster) {
+            (DEVICE_INIT | HPB_RESET | HPB_EN, _) if new => {}
+            (_, Some(one)) if booster::has_flag(idn) => control = Some(booster::set_flag(query, one, new)),
             _ if FREE_FLAGS.contains(&idn) => self.flags.set = self.flags.set & !(1 << idn) | u32::from(new) << idn,
             _ => return Err(failure::NOT_WRITEABLE),
         }
-        Ok(u32::from(new))
+        Ok((u32::from(new), control))
     }
+}
+
+/// wExceptionEventStatus.
+fn events(booster: Option<&Booster>) -> u32 {
+    booster.map_or(0, booster::events)
 }

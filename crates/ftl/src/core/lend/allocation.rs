@@ -45,10 +45,16 @@ impl Core {
         self.idle_gc_wanted().is_some()
     }
 
+    /// While a scheme is told that GC is starved: what it can not collect are superblocks to be folded for a host, and a
+    /// map flush may be all that they wait for.
+    pub fn fold_waits(&self) -> bool {
+        self.fold_waits
+    }
+
     /// True if something may be to do in idle time.
     #[inline(always)]
     pub(crate) fn works_in_idle_time(&self) -> bool {
-        self.cfg.gc.idle.is_some() || self.cfg.slc.fold_after.is_some()
+        self.cfg.gc.idle.is_some() || self.cfg.slc.fold_after.is_some() || self.cfg.slc.booster.is_some()
     }
 
     /// What GC is wanted for in idle time, and how long the device has to be idle for it, as far as the device knows.
@@ -58,7 +64,7 @@ impl Core {
         }
         let idle =
             self.cfg.gc.idle.filter(|idle| self.blocks.free() < idle.until).map(|idle| (Reason::Idle, idle.after));
-        let fold = self.cfg.slc.fold_after.filter(|_| self.blocks.fills_slc()).map(|after| (Reason::Fold, after));
+        let fold = self.folds_after().map(|after| (Reason::Fold, after));
         idle.into_iter().chain(fold).min_by_key(|&(_, after)| after)
     }
 
