@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use attach::Engine;
 use lab::{Recorder, Stack};
+use ufs::codec::hpufs::PowerOn;
 use ufs::{Command, DeviceInfo, HpbNotice};
 use ufshci::{Answer, Medium};
 use units::{Nanos, SimTime};
@@ -15,6 +16,7 @@ pub struct Simulated {
     info: DeviceInfo,
     /// The engine's time when the guest's clock was 0.
     began: SimTime,
+    power_on: PowerOn,
     answers: VecDeque<Answer>,
 }
 
@@ -22,7 +24,8 @@ impl Simulated {
     /// The device of an engine with a host outside. The guest's clock is 0 now.
     pub fn new(engine: Engine) -> Simulated {
         let (info, began) = (engine.stack_ref().device.info(), engine.now());
-        Simulated { engine, info, began, answers: VecDeque::new() }
+        let power_on = PowerOn::default();
+        Simulated { engine, info, began, power_on, answers: VecDeque::new() }
     }
 
     /// A guest is switched on: its clock is 0 now. Nothing of an earlier one is under way any more.
@@ -33,6 +36,8 @@ impl Simulated {
         while self.engine.relayed().is_some() {}
         self.answers.clear();
         self.began = self.engine.now();
+        let last_change = self.engine.stack_ref().device.applied();
+        self.power_on = PowerOn { count: self.power_on.count + 1, last_change };
     }
 
     /// Records requests from a time of the guest on.
@@ -77,6 +82,10 @@ impl Medium for Simulated {
 
     fn is_ready(&self) -> bool {
         self.engine.is_ready()
+    }
+
+    fn power_on(&self) -> PowerOn {
+        self.power_on
     }
 
     fn submit(&mut self, at: SimTime, command: Command, data: Vec<u8>) {

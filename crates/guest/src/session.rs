@@ -61,20 +61,22 @@ impl Session {
         let parts = outside.machine().parts;
         let hpb = parts.booster == BoosterKind::HpbLinux;
         let has_scheduler = matches!(parts.scheduler, SchedulerKind::Noop | SchedulerKind::MqDeadline);
-        if !has_scheduler || !(hpb || parts.booster == BoosterKind::None) {
+        let hp_ufs = parts.booster == BoosterKind::HpUfs;
+        if !has_scheduler || !(hpb || hp_ufs || parts.booster == BoosterKind::None) {
             let given = format!(
                 "scheme = \"{}\": its host is scheduler {} and booster {}",
                 spec.scheme,
                 parts.scheduler.name(),
                 parts.booster.name()
             );
-            return Err(LabError::Config(format!("{given}; Linux has noop and mq-deadline, with none or hpb-linux")));
+            return Err(LabError::Config(format!("{given}; Linux has noop and mq-deadline, with none, hpb-linux or hp-ufs")));
         }
         let config = outside.machine().profile.device_config([0; 2]);
         let description = Description {
             vendor: "ufsim".into(),
             product: outside.machine().profile.origin.clone(),
             hpb,
+            hp_ufs,
             answer_time: config.command_cost,
             uic_time: UIC_TIME,
         };
@@ -95,9 +97,31 @@ impl Session {
         }
     }
 
+    /// True if the kernel's HP-UFS driver is the booster.
+    pub fn has_hp_ufs(&self) -> bool {
+        self.outside.machine().parts.booster == BoosterKind::HpUfs
+    }
+
     /// True if the kernel's HPB driver is the booster.
     pub fn has_hpb(&self) -> bool {
         self.outside.machine().parts.booster == BoosterKind::HpbLinux
+    }
+
+    /// What the kernel's HP-UFS driver is told; without that it is off.
+    fn parameters(&self) -> Vec<String> {
+        let machine = self.outside.machine();
+        if !self.has_hp_ufs() {
+            return Vec::new();
+        }
+        let config = machine.profile.host_config(machine.parts);
+        let own = &config.boosters.HpUfs;
+        // One of the internal tags is the slot that ufshcd keeps for queries.
+        let mut told = vec![format!("hp_ufs.tags={}", config.internal_tags.saturating_sub(1).max(1))];
+        told.extend(config.memory_limit_bytes.map(|bytes| format!("hp_ufs.cache_kib={}", bytes / 1024)));
+        told.push(format!("hp_ufs.reorder_entries={}", own.reorder_entries));
+        told.push(format!("hp_ufs.shrinks={}", u8::from(own.shrinks)));
+        told.extend(own.unused_ms.count().map(|ms| format!("hp_ufs.unused_ms={ms}")));
+        told
     }
 
     /// True if the kernel decides of which regions it keeps entries.
@@ -119,7 +143,7 @@ impl Session {
     ) -> Result<Booted, SessionError> {
         self.controller.switch_on();
         self.controller.medium_mut().begin();
-        let guest = Guest::start(boot)?;
+        let guest = Guest::start(&Boot { parameters: self.parameters(), ..boot.clone() })?;
         let name = self.outside.machine().profile.origin.clone();
         let (mut observe, mut began) = (Some(observe), None);
         let mut begins = |controller: &mut Controller<Simulated>, at: SimTime| {

@@ -298,6 +298,7 @@ impl<M: Medium> Controller<M> {
             QUERY_REQUEST => {
                 self.counters.queries += 1;
                 let query = QueryRequest::decode(request).map_err(|_| Ocs::InvalidCommandTable)?;
+                self.device.power_on = self.medium.power_on();
                 (self.device.query(&query, self.medium.info(), ready), Vec::new())
             }
             upiu::COMMAND => match self.command(now, slot, utrd, request, memory)? {

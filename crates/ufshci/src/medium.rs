@@ -1,5 +1,6 @@
 //! What lies behind the controller.
 
+use ufs::codec::hpufs::PowerOn;
 use ufs::{Command, DeviceInfo, Response};
 use units::SimTime;
 
@@ -21,6 +22,9 @@ pub trait Medium {
 
     /// False while it recovers from a power cut.
     fn is_ready(&self) -> bool;
+
+    /// What it found when it was switched on, for HP-UFS.
+    fn power_on(&self) -> PowerOn;
 
     /// A command leaves the host at a time. `data` are the blocks of a WRITE. The tag of the command is free: its last
     /// answer has been taken.

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
+use ufs::codec::hpufs::PowerOn;
 use ufs::{Command, Content, DataIn, DeviceInfo, HpbNotice, Op, PiggyBack, Response, Status};
 use ufshci::registers as reg;
 use ufshci::{Answer, Controller, Description, Medium};
-use units::{Nanos, SimTime};
+use units::{Nanos, Seq, SimTime};
 
 const INFO: DeviceInfo = DeviceInfo {
     capacity_units: 1 << 20,
@@ -70,6 +71,10 @@ impl Medium for Blocks {
         !self.recovering
     }
 
+    fn power_on(&self) -> PowerOn {
+        PowerOn { count: 3, last_change: Seq(0x0102_0304_0506) }
+    }
+
     fn submit(&mut self, at: SimTime, command: Command, data: Vec<u8>) {
         self.under.push_back((at + Nanos(50_000), command, data));
     }
@@ -112,6 +117,7 @@ impl Host {
             vendor: "ufsim".into(),
             product: "test device".into(),
             hpb,
+            hp_ufs: !hpb,
             answer_time: Nanos(5_000),
             uic_time: Nanos(1_000),
         };

@@ -466,11 +466,19 @@ impl HostProtocol for HpUfs {
                 let seq = host_seq.min(self.host_seq);
                 Answer::Now(self.segment_write(core, segment, data, seq), DataIn::None)
             }
+            Op::EntriesAgain => {
+                core.send_again();
+                self.log_blocks.ask_again();
+                self.victims.ask_again();
+                self.metadata(core, Op::EntryTransfer, data, host_seq)
+            }
             Op::EntryTransfer => {
                 Answer::Now(Status::Good, DataIn::Entries(core.transfer(MAX_TRANSFER_ENTRIES as usize)))
             }
             Op::ValidBitmap { block, reason } => {
-                Answer::Now(self.victims.bitmap(core, SentBitmap { block, reason, data }, self.host_seq), DataIn::None)
+                // A command with a larger number may have overtaken it on its way (clause 4.2).
+                let made = host_seq.min(self.host_seq);
+                Answer::Now(self.victims.bitmap(core, SentBitmap { block, reason, data }, made), DataIn::None)
             }
             _ => Answer::Now(Status::InvalidField, DataIn::None),
         }

@@ -37,6 +37,7 @@ const OPS: [Op; 15] = [
     Op::SegmentRead { segment: SegmentId(2) },
     Op::SegmentWrite { segment: SegmentId(2) },
     Op::EntryTransfer,
+    Op::EntriesAgain,
     Op::ValidBitmap { block: Superblock(3), reason: BitmapFor::Gc },
     Op::CacheQuery,
     Op::BatchNotice { write: false, packed: false, requests: 2 },

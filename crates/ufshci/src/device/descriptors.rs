@@ -1,6 +1,7 @@
 //! Descriptors (JESD220E clause 14.1). Fields that are not named here are 0.
 
 use ufs::DeviceInfo;
+use ufs::codec::hpufs;
 use units::UNIT_BYTES;
 
 use super::Device;
@@ -57,6 +58,10 @@ impl Device {
             (STRING, _) => self.string_descriptor(index),
             (GEOMETRY, 0) => Some(self.geometry_descriptor(info)),
             (POWER, 0) => Some(empty(POWER, 0x62)),
+            // Clause 3.1 of the HP-UFS protocol.
+            (hpufs::DESCRIPTOR_IDN, 0) if self.description.hp_ufs => {
+                Some(hpufs::descriptor(info, self.power_on).to_vec())
+            }
             (HEALTH, 0) => Some(empty(HEALTH, 0x25)),
             _ => None,
         }

@@ -5,6 +5,7 @@ mod query;
 pub mod scsi;
 
 use ufs::DeviceInfo;
+use ufs::codec::hpufs::PowerOn;
 
 use crate::description::Description;
 use query::{Attributes, Flags};
@@ -15,11 +16,14 @@ pub struct Device {
     description: Description,
     attributes: Attributes,
     flags: Flags,
+    /// Of HP-UFS; up to date when a query begins.
+    pub power_on: PowerOn,
 }
 
 impl Device {
     pub fn new(description: Description) -> Device {
-        Device { description, attributes: Attributes::default(), flags: Flags::default() }
+        let power_on = PowerOn::default();
+        Device { description, attributes: Attributes::default(), flags: Flags::default(), power_on }
     }
 
     /// Power has been cut, or the device has been reset.
