@@ -118,10 +118,10 @@ pub struct HpUfs {
 }
 
 impl HpUfs {
-    /// The host names a block without valid pages. The device believes it if the host has applied everything that was
-    /// ever placed there.
-    fn freed(&mut self, core: &mut Core, sb: Superblock) {
-        if !core.blocks().exists(sb) || !core.blocks().settled(sb) || core.blocks().last_seq(sb) > self.host_seq {
+    /// The host names a block without valid pages. The device believes it if the host had applied everything that was
+    /// ever placed there when it said so, up to `said`.
+    fn freed(&mut self, core: &mut Core, sb: Superblock, said: Seq) {
+        if !core.blocks().exists(sb) || !core.blocks().settled(sb) || core.blocks().last_seq(sb) > said {
             return;
         }
         if !self.victims.found_empty(sb) {
@@ -445,7 +445,8 @@ impl HostProtocol for HpUfs {
             core.forget_applied(host_seq);
         }
         if let Some(sb) = freed {
-            self.freed(core, sb);
+            // A host can not have applied more than was given out.
+            self.freed(core, sb, host_seq.min(self.host_seq));
         }
     }
 
