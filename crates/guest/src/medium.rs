@@ -17,6 +17,8 @@ pub struct Simulated {
     /// The engine's time when the guest's clock was 0.
     began: SimTime,
     power_on: PowerOn,
+    /// A guest has used the device since it was switched on.
+    used: bool,
     answers: VecDeque<Answer>,
 }
 
@@ -25,14 +27,19 @@ impl Simulated {
     pub fn new(engine: Engine) -> Simulated {
         let (info, began) = (engine.stack_ref().device.info(), engine.now());
         let power_on = PowerOn::default();
-        Simulated { engine, info, began, power_on, answers: VecDeque::new() }
+        Simulated { engine, info, began, power_on, used: false, answers: VecDeque::new() }
     }
 
-    /// A guest is switched on: its clock is 0 now. Nothing of an earlier one is under way any more.
-    pub fn begin(&mut self) {
+    /// A guest is switched on: its clock is 0 now. Nothing of an earlier one is under way any more. With `both` the
+    /// device is, too, unless it has just been: what a host knew of it is gone.
+    pub fn begin(&mut self, both: bool) {
         while self.engine.outstanding() > 0 {
             self.engine.step();
         }
+        if both && self.used {
+            self.cut_at(self.engine.now());
+        }
+        self.used = true;
         while self.engine.relayed().is_some() {}
         self.answers.clear();
         self.began = self.engine.now();
@@ -48,7 +55,12 @@ impl Simulated {
 
     /// Cuts the power at a time of the guest, and lets the device recover.
     pub fn power_cut(&mut self, at: SimTime) {
-        self.engine.cut(self.inside(at));
+        self.cut_at(self.inside(at));
+    }
+
+    fn cut_at(&mut self, at: SimTime) {
+        self.used = false;
+        self.engine.cut(at);
         while !self.engine.is_ready() {
             self.engine.step();
         }

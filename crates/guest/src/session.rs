@@ -142,7 +142,9 @@ impl Session {
         progress: &mut OnProgress,
     ) -> Result<Booted, SessionError> {
         self.controller.switch_on();
-        self.controller.medium_mut().begin();
+        // Only the guest that has gone knew where HP-UFS keeps data; the device finds out when it is switched on.
+        let both = self.has_hp_ufs();
+        self.controller.medium_mut().begin(both);
         let guest = Guest::start(&Boot { parameters: self.parameters(), ..boot.clone() })?;
         let name = self.outside.machine().profile.origin.clone();
         let (mut observe, mut began) = (Some(observe), None);
