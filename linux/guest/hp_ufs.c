@@ -98,7 +98,7 @@ static struct hp_ufs *of_command(struct scsi_cmnd *cmd)
 	return own ? own->hp : of_device(cmd->device);
 }
 
-/* What a device must not say is told once; what follows from it is the caller's (5). */
+/* What a device must not say is told once. There is no way back to plain UFS: segments are written, and writes end (5.2). */
 void hp_ufs_distrust(struct hp_ufs *hp, const char *format, ...)
 {
 	struct va_format text;
@@ -113,6 +113,7 @@ void hp_ufs_distrust(struct hp_ufs *hp, const char *format, ...)
 	text.va = &args;
 	sdev_printk(KERN_ERR, hp->sdev, "hp_ufs: the device breaks the protocol: %pV; no more writes are taken\n", &text);
 	va_end(args);
+	hp_ufs_hint_all(hp);
 }
 
 void hp_ufs_kick(struct hp_ufs *hp)
@@ -929,7 +930,7 @@ static int learn(struct hp_ufs *hp, const struct hp_ufs_descriptor *d)
 	hp->part_entries = be16_to_cpu(d->part_entries);
 	hp->victim_policy = d->victim_policy;
 	hp->victim_choices = be16_to_cpu(d->victim_choices);
-	if (!units || units > U32_MAX || !hp->blocks || hp->blocks >= U16_MAX || !hp->block_units ||
+	if (!units || units > U32_MAX || !hp->blocks || hp->blocks > U16_MAX || !hp->block_units ||
 	    (u64)hp->blocks * hp->block_units >= U32_MAX || hp->victim_policy > HP_UFS_CHOICES)
 		return -EINVAL;
 	hp->segments = DIV_ROUND_UP(hp->units, HP_UFS_SEGMENT_ENTRIES);

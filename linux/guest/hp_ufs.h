@@ -232,6 +232,7 @@ void hp_ufs_loaded(struct hp_ufs *hp, u32 segment, const __be32 *places);
 bool hp_ufs_make_room(struct hp_ufs *hp, u32 *dirty);
 bool hp_ufs_give_up_unused(struct hp_ufs *hp, u32 *dirty);
 void hp_ufs_hint(struct hp_ufs *hp, u32 segment);
+void hp_ufs_hint_all(struct hp_ufs *hp);
 bool hp_ufs_next_hinted(struct hp_ufs *hp, u32 *segment);
 u8 hp_ufs_start_write(struct hp_ufs *hp, u32 segment, bool leave, void *data, u32 *bytes);
 void hp_ufs_written(struct hp_ufs *hp, u32 segment, bool good);

@@ -19,6 +19,12 @@
 /* Periods in the time after which a segment is given up. */
 #define PERIODS		8
 
+/* True for a place that the device has; 0 is none, and a wrong one is the device's to look up (4.4). */
+static bool is_place(struct hp_ufs *hp, u32 place)
+{
+	return place && place <= hp->blocks * hp->block_units;
+}
+
 static u32 block_of(struct hp_ufs *hp, u32 place)
 {
 	return (place - 1) / hp->block_units;
@@ -90,15 +96,15 @@ void hp_ufs_name_empty(struct hp_ufs *hp)
 /* The places of a segment are valid (3.2). */
 void hp_ufs_surveyed(struct hp_ufs *hp, const __be32 *places)
 {
-	u32 i, most = hp->blocks * hp->block_units;
+	u32 i;
 
 	for (i = 0; i < HP_UFS_SEGMENT_ENTRIES; i++) {
 		u32 place = be32_to_cpu(places[i]);
 
-		if (place > most)
-			hp_ufs_distrust(hp, "a segment has place %u, the last is %u", place - 1, most - 1);
-		else if (place)
+		if (is_place(hp, place))
 			set_valid(hp, place);
+		else if (place)
+			hp_ufs_distrust(hp, "a segment has place %u", place - 1);
 	}
 }
 
@@ -344,7 +350,7 @@ s64 hp_ufs_next_load(struct hp_ufs *hp)
 void hp_ufs_loaded(struct hp_ufs *hp, u32 segment, const __be32 *places)
 {
 	struct hp_ufs_segment *s = &hp->segment[segment];
-	u32 i, most = hp->blocks * hp->block_units;
+	u32 i;
 
 	if (WARN_ON_ONCE(s->state != HP_UFS_LOADING))
 		return;
@@ -360,11 +366,8 @@ void hp_ufs_loaded(struct hp_ufs *hp, u32 segment, const __be32 *places)
 	}
 	for (i = 0; i < HP_UFS_SEGMENT_ENTRIES; i++) {
 		s->places[i] = be32_to_cpu(places[i]);
-		if (s->places[i] > most) {
-			hp_ufs_distrust(hp, "segment %u has place %u, the last is %u", segment, s->places[i] - 1,
-					most - 1);
-			s->places[i] = 0;
-		}
+		if (s->places[i] && !is_place(hp, s->places[i]))
+			hp_ufs_distrust(hp, "segment %u has place %u", segment, s->places[i] - 1);
 	}
 	s->state = HP_UFS_CACHED;
 	s->dirty = 0;
@@ -457,6 +460,16 @@ void hp_ufs_hint(struct hp_ufs *hp, u32 segment)
 	list_add_tail(&s->hinted, &hp->hinted);
 }
 
+/* The driver gives up: everything that flash lacks is to be written (5.2). */
+void hp_ufs_hint_all(struct hp_ufs *hp)
+{
+	struct hp_ufs_segment *s;
+
+	list_for_each_entry(s, &hp->use, use)
+		if (s->dirty)
+			hp_ufs_hint(hp, number_of(hp, s));
+}
+
 bool hp_ufs_next_hinted(struct hp_ufs *hp, u32 *segment)
 {
 	struct hp_ufs_segment *s;
@@ -546,13 +559,13 @@ static void apply(struct hp_ufs *hp, const struct hp_ufs_entry *entry)
 		u32 new = entry->place ? entry->place + i : 0;
 		u32 old = s->places[at + i];
 
-		if (entry->source && (!old || entry->source - 1 != block_of(hp, old))) {
+		if (entry->source && (!is_place(hp, old) || entry->source - 1 != block_of(hp, old))) {
 			discard(hp, new);
 			continue;
 		}
 		s->places[at + i] = new;
 		s->dirty |= hp->part_of[(at + i) / HP_UFS_QUARTER_ENTRIES];
-		if (old)
+		if (is_place(hp, old))
 			clear_valid(hp, old);
 		if (new) {
 			u32 block = block_of(hp, new);

@@ -284,8 +284,10 @@ impl<M: Medium> Controller<M> {
         let at = self.base(reg::UTRLBA, reg::UTRLBAU).wrapping_add(u64::from(slot) * transfer::UTRD_BYTES);
         let Ok(utrd) = Utrd::read(memory, at) else { return self.bus_error(1 << slot, reg::UTRLDBR) };
         let upiu = match utrd.request(memory) {
-            Ok(request) if request[0] & TRANSACTION == upiu::COMMAND => upiu::busy(request[2], Tag(request[3])),
-            // Queries and NOPs are not the medium's.
+            Ok(request) if request[0] & TRANSACTION == upiu::COMMAND && request[2] == 0 => {
+                upiu::busy(request[2], Tag(request[3]))
+            }
+            // Queries, NOPs and commands of well-known units are not the medium's.
             Ok(_) => return self.fetch(now, slot, memory),
             Err(NotGuest) => return self.finish(slot, utrd, Ocs::InvalidCommandTable, memory),
         };
