@@ -159,8 +159,16 @@ MORE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("drivers/ufs/core/Makefile", r"ufshcd\.o ufs-sysfs\.o", r"\g<0> hp_ufs.o hp_ufs_map.o"),
         ("drivers/ufs/core/ufshcd.c", r'#include "ufshpb.h"\n', '\\g<0>#define HP_UFS_HOOKS\n#include "hp_ufs.h"\n'),
         # A unit comes and goes.
-        ("drivers/ufs/core/ufshcd.c", r"(?m)^\tufshcd_hpb_configure\(hba, sdev\);\n", "\\g<0>\thp_ufs_init_lu(hba, sdev);\n"),
-        ("drivers/ufs/core/ufshcd.c", r"(?m)^\tufshcd_hpb_destroy\(hba, sdev\);\n", "\\g<0>\thp_ufs_destroy_lu(sdev);\n"),
+        (
+            "drivers/ufs/core/ufshcd.c",
+            r"(?m)^\tufshcd_hpb_configure\(hba, sdev\);\n",
+            "\\g<0>\thp_ufs_init_lu(hba, sdev);\n",
+        ),
+        (
+            "drivers/ufs/core/ufshcd.c",
+            r"(?m)^\tufshcd_hpb_destroy\(hba, sdev\);\n",
+            "\\g<0>\thp_ufs_destroy_lu(sdev);\n",
+        ),
         # A read waits for its segment.
         (
             "drivers/ufs/core/ufshcd.c",
@@ -169,13 +177,33 @@ MORE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
         ("drivers/ufs/core/ufshcd.c", r"static inline\n(void ufshcd_send_command\()", r"\1"),
         # The last moment before the doorbell.
-        ("drivers/ufs/core/ufshcd.c", r"(?m)^\t__set_bit\(task_tag, &hba->outstanding_reqs\);\n\tufshcd_writel", "\thp_ufs_stamp(hba, lrbp);\n\\g<0>"),
+        (
+            "drivers/ufs/core/ufshcd.c",
+            r"(?m)^\t__set_bit\(task_tag, &hba->outstanding_reqs\);\n\tufshcd_writel",
+            "\thp_ufs_stamp(hba, lrbp);\n\\g<0>",
+        ),
         # Responses that are not GOOD carry a piggyback, too.
-        ("drivers/ufs/core/ufshcd.c", r"(?m)^\t\t\tif \(scsi_status == SAM_STAT_GOOD\)\n", "\t\t\thp_ufs_response(hba, lrbp);\n\\g<0>"),
-        ("drivers/ufs/core/ufshcd.c", r"(?m)^\t&ufs_sysfs_lun_attributes_group,\n", "\\g<0>\t&hp_ufs_stat_group,\n\t&hp_ufs_param_group,\n"),
+        (
+            "drivers/ufs/core/ufshcd.c",
+            r"(?m)^\t\t\tif \(scsi_status == SAM_STAT_GOOD\)\n",
+            "\t\t\thp_ufs_response(hba, lrbp);\n\\g<0>",
+        ),
+        (
+            "drivers/ufs/core/ufshcd.c",
+            r"(?m)^\t&ufs_sysfs_lun_attributes_group,\n",
+            "\\g<0>\t&hp_ufs_stat_group,\n\t&hp_ufs_param_group,\n",
+        ),
         # Tags for the driver's own commands.
-        ("drivers/scsi/scsi_lib.c", r"(?m)^int scsi_mq_setup_tags\(", "unsigned int hp_ufs_reserved_tags(void);\n\n\\g<0>"),
-        ("drivers/scsi/scsi_lib.c", r"(?m)^\ttag_set->queue_depth = shost->can_queue;\n", "\\g<0>\ttag_set->reserved_tags = hp_ufs_reserved_tags();\n"),
+        (
+            "drivers/scsi/scsi_lib.c",
+            r"(?m)^int scsi_mq_setup_tags\(",
+            "unsigned int hp_ufs_reserved_tags(void);\n\n\\g<0>",
+        ),
+        (
+            "drivers/scsi/scsi_lib.c",
+            r"(?m)^\ttag_set->queue_depth = shost->can_queue;\n",
+            "\\g<0>\ttag_set->reserved_tags = hp_ufs_reserved_tags();\n",
+        ),
     ),
     # It looks for relative names in descriptor -1.
     "6.12": (("fs/hostfs/hostfs_user.c", r"statx\(fd, path", "statx(fd < 0 ? AT_FDCWD : fd, path"),),

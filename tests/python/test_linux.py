@@ -284,7 +284,7 @@ def test_without_a_kernel_one_line_says_what_is_missing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--scheme", "hp-ufs", "--", "true"], "Linux has noop and mq-deadline, with none or hpb-linux"),
+        (["--scheme", "hpb", "--", "true"], "Linux has noop and mq-deadline, with none, hpb-linux or hp-ufs"),
         (["--fs", "xfs", "--", "true"], 'fs = "xfs": must be one of f2fs, ext4, none'),
         ([], "a command after -- or --script FILE must be given"),
         (["--memory", "1", "--", "true"], "memory = 1: must be 256..=16384 MiB"),

@@ -71,6 +71,11 @@ impl Session {
             );
             return Err(LabError::Config(format!("{given}; Linux has noop and mq-deadline, with none, hpb-linux or hp-ufs")));
         }
+        let host = outside.machine().profile.host_config(parts);
+        if let Some(after) = host.boosters.HpUfs.write_after_entries.count().filter(|_| hp_ufs) {
+            let told = "must be \"asked\" with ufsim linux: the kernel writes segments when the device asks for them";
+            return Err(LabError::Config(format!("scheme.hp-ufs.write_after_entries = {after}: {told}")));
+        }
         let config = outside.machine().profile.device_config([0; 2]);
         let description = Description {
             vendor: "ufsim".into(),

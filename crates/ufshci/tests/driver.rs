@@ -112,12 +112,12 @@ struct Host {
 }
 
 impl Host {
-    fn new(hpb: bool) -> Host {
+    fn new(hpb: bool, hp_ufs: bool) -> Host {
         let description = Description {
             vendor: "ufsim".into(),
             product: "test device".into(),
             hpb,
-            hp_ufs: !hpb,
+            hp_ufs,
             answer_time: Nanos(5_000),
             uic_time: Nanos(1_000),
         };
@@ -287,7 +287,10 @@ fn blocks_cdb(opcode: u8, lba: u32, blocks: usize) -> [u8; 10] {
 }
 
 fn up(hpb: bool) -> Host {
-    let mut host = Host::new(hpb);
+    brought_up(Host::new(hpb, false))
+}
+
+fn brought_up(mut host: Host) -> Host {
     host.bring_up();
     host
 }
@@ -407,6 +410,26 @@ fn a_command_that_was_given_up_keeps_its_slot_until_the_medium_lets_go_of_it() {
 }
 
 #[test]
+fn an_hp_ufs_device_describes_itself_and_turns_away_what_would_have_to_wait() {
+    assert_ne!(up(true).query(0x01, 1, 0xF0, 0).0, 0, "a device of HPB has no such descriptor");
+    let mut host = brought_up(Host::new(false, true));
+    let (failure, _, descriptor) = host.query(0x01, 1, 0xF0, 0);
+    assert_eq!((failure, descriptor.len()), (0, 32));
+    assert_eq!(descriptor[4..14], [0, 0, 1, 0, 0, 0, 0x10, 0, 4, 0]);
+    assert_eq!(descriptor[20..32], [0, 0, 0, 3, 0, 0, 1, 2, 3, 4, 5, 6]);
+    host.write_blocks(5, 0, &[7; BLOCK]);
+    host.write(reg::UTRLCLR, !(1 << 5));
+    // What such a command says is of this moment, and its slot is not free.
+    host.write_blocks(5, 0, &[8; BLOCK]);
+    assert_eq!(host.wait(5)[7], 0x08, "BUSY");
+    host.write_blocks(6, 1, &[9; BLOCK]);
+    host.wait(6);
+    host.write_blocks(5, 0, &[8; BLOCK]);
+    assert_eq!(host.wait(5)[7], 0, "the first command has ended");
+    assert_eq!(host.controller.counters().turned_away, 1);
+}
+
+#[test]
 fn a_reset_forgets_everything_but_the_device() {
     let mut host = up(false);
     host.write_blocks(7, 1, &[7; BLOCK]);
@@ -423,7 +446,7 @@ fn a_reset_forgets_everything_but_the_device() {
 
 #[test]
 fn a_device_that_recovers_says_so() {
-    let mut host = Host::new(false);
+    let mut host = Host::new(false, false);
     host.controller.medium_mut().recovering = true;
     host.bring_up();
     assert_eq!(host.query(0x01, 5, 0x01, 0).1, 1, "fDeviceInit stays");
