@@ -98,7 +98,7 @@ static struct hp_ufs *of_command(struct scsi_cmnd *cmd)
 	return own ? own->hp : of_device(cmd->device);
 }
 
-/* What a device must not say is told once. There is no way back to plain UFS: segments are written, and writes end (5.2). */
+/* What a device must not say is told once. There is no way back to plain UFS: segments are written, writes end (5.2). */
 void hp_ufs_distrust(struct hp_ufs *hp, const char *format, ...)
 {
 	struct va_format text;
@@ -111,7 +111,8 @@ void hp_ufs_distrust(struct hp_ufs *hp, const char *format, ...)
 	va_start(args, format);
 	text.fmt = format;
 	text.va = &args;
-	sdev_printk(KERN_ERR, hp->sdev, "hp_ufs: the device breaks the protocol: %pV; no more writes are taken\n", &text);
+	sdev_printk(KERN_ERR, hp->sdev, "hp_ufs: the device breaks the protocol: %pV; no more writes are taken\n",
+		    &text);
 	va_end(args);
 	hp_ufs_hint_all(hp);
 }
@@ -290,6 +291,7 @@ static void work(struct work_struct *work)
 	struct hp_ufs *hp = container_of(work, struct hp_ufs, work);
 	struct hp_ufs_command *c;
 	unsigned long flags;
+	bool later;
 
 	for (;;) {
 		spin_lock_irqsave(&hp->lock, flags);
@@ -301,7 +303,10 @@ static void work(struct work_struct *work)
 		}
 		if (c)
 			list_del_init(&c->list);
+		later = !c && hp->memory_short;
 		spin_unlock_irqrestore(&hp->lock, flags);
+		if (later)
+			queue_delayed_work(hp->queue, &hp->later, 1);
 		if (!c)
 			return;
 		if (!issue(hp, c)) {
@@ -758,7 +763,8 @@ static void take_piggyback(struct hp_ufs *hp, const struct hp_ufs_piggyback *p)
 		if (block && block <= hp->blocks)
 			hp->bitmap_of = block - 1;
 		else
-			hp_ufs_distrust(hp, "it wants the bitmap of block %d, the last is %u", block - 1, hp->blocks - 1);
+			hp_ufs_distrust(hp, "it wants the bitmap of block %d, the last is %u", block - 1,
+					hp->blocks - 1);
 		break;
 	default:
 		hp_ufs_distrust(hp, "a piggyback of kind %u", p->kind & HP_UFS_KIND);

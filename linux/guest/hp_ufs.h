@@ -145,6 +145,8 @@ struct hp_ufs {
 	u32 loading;
 	u32 leaving;
 	u32 pinned;
+	/* There was no page for a segment. */
+	bool memory_short;
 	u8 part_of[4];
 	/* The segment that the next change waits for, and the one that is loaded for it; -1 if none. */
 	s64 head;

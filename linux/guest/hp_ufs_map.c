@@ -3,8 +3,8 @@
  * What an HP-UFS host knows: cached L2P segments, changes that came too early, valid pages.
  *
  * Changes are applied in the order of their numbers and without gaps (4.1). One whose segment is not cached waits for
- * it, so a segment on flash that is not cached lacks nothing up to the host number (4.5). The segment of the next change
- * always finds a slot: loads for other purposes, and pins, leave one free (4.9).
+ * it, so a segment on flash that is not cached lacks nothing up to the host number (4.5). The segment of the next
+ * change always finds a slot: loads for other purposes leave one free (4.9).
  */
 #include <linux/math64.h>
 #include <linux/mm.h>
@@ -181,7 +181,7 @@ static s32 choose_of_few(struct hp_ufs *hp, u32 most)
 	return best;
 }
 
-/* The block that the device wants collected next (4.7); the emptiest if its policy finds none, and -1 if none is left. */
+/* The block that the device wants collected next (4.7); the emptiest if its policy finds none, -1 if none is left. */
 s32 hp_ufs_victim(struct hp_ufs *hp)
 {
 	s32 block;
@@ -331,6 +331,7 @@ s64 hp_ufs_next_load(struct hp_ufs *hp)
 	if (!s)
 		return -1;
 	page = mempool_alloc(hp->pages, GFP_NOWAIT | __GFP_NOWARN);
+	hp->memory_short = !page;
 	if (!page)
 		return -1;
 	if (head)
@@ -387,12 +388,14 @@ static bool is_evictable(struct hp_ufs_segment *s)
  */
 bool hp_ufs_make_room(struct hp_ufs *hp, u32 *dirty)
 {
-	u32 spare = hp->limit < hp->segments ? min_t(u32, SPARE_SLOTS, hp->limit / 4) : 0;
+	/* Without memory the segments that are there are as many as there can be. */
+	u32 limit = hp->memory_short ? min(hp->limit, hp->in_use) : hp->limit;
+	u32 spare = limit < hp->segments ? min_t(u32, SPARE_SLOTS, limit / 4) : 0;
 	u32 needed = max_t(u32, spare, head_waits(hp) || demanded(hp));
 	struct hp_ufs_segment *s, *next;
 
 	list_for_each_entry_safe(s, next, &hp->use, use) {
-		if (hp->in_use + needed <= hp->limit + hp->leaving)
+		if (hp->in_use + needed <= limit + hp->leaving)
 			return false;
 		if (!is_evictable(s))
 			continue;

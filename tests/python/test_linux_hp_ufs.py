@@ -90,8 +90,8 @@ def test_kernel_and_model_do_the_same_for_the_same_requests():
     # One read of the partition table, and a look at all 32 segments when the device was switched on, as it is new.
     assert (reads - 1, loads - 32) == (same_reads, same_loads)
     # The model's host looks at no clock, so its requests are a little earlier, and GC finds other pages.
-    written, answered = ([kind[n] for kind in (found["segment_writebacks"], found["attests"])] for n in (0, 1))
-    assert sum(written) == pytest.approx(sum(answered), rel=0.05)
+    ours, theirs = ([kind[n] for kind in (found["segment_writebacks"], found["attests"])] for n in (0, 1))
+    assert sum(ours) == pytest.approx(sum(theirs), rel=0.05)
     victims = [sent - refused for sent, refused in zip(found["bitmaps_sent"], found["bitmaps_refused"], strict=True)]
     assert victims[0] == pytest.approx(victims[1], rel=0.05)
     assert found["units_applied"][0] == pytest.approx(found["units_applied"][1], rel=0.02)

@@ -10,7 +10,7 @@ app = typer.Typer(add_completion=False, help=__doc__)
 
 @app.command()
 def hosts(record: Annotated[Path | None, typer.Option(help="file for all numbers")] = None) -> None:
-    """Compares hpb-linux, hp-ufs, the block layer, and SQLite on file systems. Needs make linux; a quarter of an hour."""
+    """Compares hpb-linux, hp-ufs, block layer, and SQLite on file systems. Needs make linux; a quarter of an hour."""
     import ufsim
     from tools.hosts import block, hp_ufs, hpb, sqlite
     from tools.records import keep, origin

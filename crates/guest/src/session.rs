@@ -69,7 +69,9 @@ impl Session {
                 parts.scheduler.name(),
                 parts.booster.name()
             );
-            return Err(LabError::Config(format!("{given}; Linux has noop and mq-deadline, with none, hpb-linux or hp-ufs")));
+            return Err(LabError::Config(format!(
+                "{given}; Linux has noop and mq-deadline, with none, hpb-linux or hp-ufs"
+            )));
         }
         let host = outside.machine().profile.host_config(parts);
         if let Some(after) = host.boosters.HpUfs.write_after_entries.count().filter(|_| hp_ufs) {

@@ -117,12 +117,7 @@ fn structures_of_the_linux_driver_are_those_of_the_codec() {
         len: 17,
         source: Some(Superblock(0x0708)),
     };
-    let all = PiggyBack {
-        notice: Notice::Entry(entry),
-        want_entries: true,
-        want_victim: true,
-        works_when_idle: true,
-    };
+    let all = PiggyBack { notice: Notice::Entry(entry), want_entries: true, want_victim: true, works_when_idle: true };
     let segment = SegmentId(0x0001_0203);
     let notice = |notice| piggyback(PiggyBack { notice, ..PiggyBack::default() });
     let quarters = DataOut::SegmentParts(Quarters::new(5).unwrap(), Box::new([0; 1024]));
