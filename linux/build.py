@@ -156,7 +156,11 @@ int ufsim_registers_differ(int pid, const unsigned long *fp);
 MORE: dict[str, tuple[tuple[str, str, str], ...]] = {
     # The hooks of HP-UFS: beside those of HPB, some that HPB does without. 6.12 has neither.
     "6.1": (
-        ("drivers/ufs/core/Makefile", r"ufshcd\.o ufs-sysfs\.o", r"\g<0> hp_ufs.o hp_ufs_map.o"),
+        (
+            "drivers/ufs/core/Makefile",
+            r"ufshcd\.o ufs-sysfs\.o",
+            r"\g<0> hp_ufs.o hp_ufs_own.o hp_ufs_unit.o hp_ufs_map.o hp_ufs_valid.o",
+        ),
         ("drivers/ufs/core/ufshcd.c", r'#include "ufshpb.h"\n', '\\g<0>#define HP_UFS_HOOKS\n#include "hp_ufs.h"\n'),
         # A unit comes and goes.
         (

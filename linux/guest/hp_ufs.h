@@ -2,8 +2,11 @@
 /*
  * HP-UFS (MSST 2024): the host keeps the mapping of a UFS device.
  *
- * hp_ufs.c talks to the block layer and to ufshcd, hp_ufs_map.c keeps what the device has told: cached L2P segments,
- * changes that came too early, which pages are valid. Clauses are those of hp_ufs_wire.h.
+ * - hp_ufs.c: what is done to commands of the block layer. hp_ufs_own.c: the driver's own. hp_ufs_unit.c: a unit comes
+ *   and goes, parameters, counters.
+ * - hp_ufs_map.c: cached L2P segments and changes. hp_ufs_valid.c: which pages are valid, victims, freed blocks.
+ *
+ * Clauses are those of hp_ufs_wire.h.
  */
 #ifndef HP_UFS_H
 #define HP_UFS_H
@@ -22,6 +25,8 @@
 
 #include "hp_ufs_wire.h"
 
+/* Idle time begins as if so many polls had brought nothing. */
+#define HP_UFS_FIRST_IDLE_POLL	7
 /* Slots of the transfer request list. */
 #define HP_UFS_TAGS	32
 
@@ -239,6 +244,13 @@ bool hp_ufs_next_hinted(struct hp_ufs *hp, u32 *segment);
 u8 hp_ufs_start_write(struct hp_ufs *hp, u32 segment, bool leave, void *data, u32 *bytes);
 void hp_ufs_written(struct hp_ufs *hp, u32 segment, bool good);
 u32 hp_ufs_drop_clean(struct hp_ufs *hp, u32 most);
+
+/* hp_ufs_valid.c; with the lock held. */
+bool hp_ufs_is_place(struct hp_ufs *hp, u32 place);
+u32 hp_ufs_block_of(struct hp_ufs *hp, u32 place);
+void hp_ufs_set_valid(struct hp_ufs *hp, u32 place);
+void hp_ufs_clear_valid(struct hp_ufs *hp, u32 place);
+void hp_ufs_push_freed(struct hp_ufs *hp, u32 block);
 void hp_ufs_surveyed(struct hp_ufs *hp, const __be32 *places);
 void hp_ufs_name_empty(struct hp_ufs *hp);
 s32 hp_ufs_next_freed(struct hp_ufs *hp);
@@ -246,6 +258,18 @@ s32 hp_ufs_victim(struct hp_ufs *hp);
 void hp_ufs_bitmap(struct hp_ufs *hp, u32 block, void *data);
 
 /* hp_ufs.c */
+unsigned long hp_ufs_unpark(struct hp_ufs *hp);
+void hp_ufs_send_parked(struct hp_ufs *hp, unsigned long ready);
+void hp_ufs_give_back(struct ufs_hba *hba, int tag, int result);
+
+/* hp_ufs_own.c */
+struct hp_ufs_command *hp_ufs_own(struct scsi_cmnd *cmd);
+void hp_ufs_init_work(struct hp_ufs *hp);
+void hp_ufs_start_timer(struct hp_ufs *hp);
+bool hp_ufs_has_work(struct hp_ufs *hp);
+
+/* hp_ufs_unit.c */
+struct hp_ufs *hp_ufs_of_device(struct scsi_device *sdev);
 void hp_ufs_kick(struct hp_ufs *hp);
 __printf(2, 3) void hp_ufs_distrust(struct hp_ufs *hp, const char *format, ...);
 
