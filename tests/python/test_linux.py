@@ -286,6 +286,10 @@ def test_without_a_kernel_one_line_says_what_is_missing(tmp_path, monkeypatch):
     [
         (["--scheme", "hpb", "--", "true"], "Linux has noop and mq-deadline, with none, hpb-linux or hp-ufs"),
         (["--fs", "xfs", "--", "true"], 'fs = "xfs": must be one of f2fs, ext4, none'),
+        (
+            ["--scheme", "hp-ufs", "--set", "scheme.hp-ufs.write_after_entries=100", "--", "true"],
+            'scheme.hp-ufs.write_after_entries = 100: must be "asked" with ufsim linux',
+        ),
         ([], "a command after -- or --script FILE must be given"),
         (["--memory", "1", "--", "true"], "memory = 1: must be 256..=16384 MiB"),
         (["--cpu-cost", "many", "--", "true"], "--cpu-cost is 'many'; allowed: SYSCALL_NS,REGISTER_NS,PAGE_NS"),
