@@ -72,7 +72,8 @@ dmesg | grep "I/O error" || true
     run = linux.run(job(tmp_path, text), "hp-ufs", profile="tiny")
     assert (run.status, run.stdout) == (0, ""), run.console
     assert run.controller["resets"] >= RESETS
-    assert run.hp_ufs_stats["resyncs"] >= RESETS
+    # Two resets may come before the device has been asked once.
+    assert RESETS / 2 < run.hp_ufs_stats["resyncs"] <= run.controller["resets"]
     assert run.hp_ufs_stats["faults"] == 0
 
 
