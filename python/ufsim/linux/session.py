@@ -219,8 +219,8 @@ class Device:
         self.core = _core.LinuxDevice(spec.to_json(), report)
         kernel = manifest()["kernel"]
         if (self.core.has_hpb or self.core.has_hp_ufs) and not kernel.startswith("linux-source-6.1 "):
-            driver = "HPB" if self.core.has_hpb else "HP-UFS"
-            told = f"its host needs a driver for {driver}, and {kernel} has none; make linux builds 6.1, which has"
+            booster, driver = ("hpb-linux", "HPB") if self.core.has_hpb else ("hp-ufs", "HP-UFS")
+            told = f"its booster is {booster}, and {kernel} has no {driver}; make linux builds 6.1, which has"
             raise _core.ConfigError(f'scheme = "{spec.scheme}": {told}')
 
     def disk(self) -> cpio.Entry:
