@@ -154,7 +154,62 @@ int ufsim_registers_differ(int pid, const unsigned long *fp);
 )
 #: What kernels need beyond.
 MORE: dict[str, tuple[tuple[str, str, str], ...]] = {
-    "6.1": (("block/Makefile", r"(?m)^obj-\$\(CONFIG_MQ_IOSCHED_DEADLINE\)", "obj-y += map-plus-iosched.o\n\\g<0>"),),
+    # Schedulers of MAP+, and the hooks of HP-UFS: beside those of HPB, some that HPB does without. 6.12 has neither.
+    "6.1": (
+        ("block/Makefile", r"(?m)^obj-\$\(CONFIG_MQ_IOSCHED_DEADLINE\)", "obj-y += map-plus-iosched.o\n\\g<0>"),
+        (
+            "drivers/ufs/core/Makefile",
+            r"ufshcd\.o ufs-sysfs\.o",
+            r"\g<0> hp_ufs.o hp_ufs_own.o hp_ufs_unit.o hp_ufs_map.o hp_ufs_valid.o",
+        ),
+        ("drivers/ufs/core/ufshcd.c", r'#include "ufshpb.h"\n', '\\g<0>#define HP_UFS_HOOKS\n#include "hp_ufs.h"\n'),
+        # A unit comes and goes.
+        (
+            "drivers/ufs/core/ufshcd.c",
+            r"(?m)^\tufshcd_hpb_configure\(hba, sdev\);\n",
+            "\\g<0>\thp_ufs_init_lu(hba, sdev);\n",
+        ),
+        (
+            "drivers/ufs/core/ufshcd.c",
+            r"(?m)^\tufshcd_hpb_destroy\(hba, sdev\);\n",
+            "\\g<0>\thp_ufs_destroy_lu(sdev);\n",
+        ),
+        # A read waits for its segment.
+        (
+            "drivers/ufs/core/ufshcd.c",
+            r"(?m)^\tufshcd_send_command\(hba, tag\);\n\nout:",
+            "\tif (!hp_ufs_parks(hba, lrbp))\n\t\tufshcd_send_command(hba, tag);\n\nout:",
+        ),
+        ("drivers/ufs/core/ufshcd.c", r"static inline\n(void ufshcd_send_command\()", r"\1"),
+        # The last moment before the doorbell.
+        (
+            "drivers/ufs/core/ufshcd.c",
+            r"(?m)^\t__set_bit\(task_tag, &hba->outstanding_reqs\);\n\tufshcd_writel",
+            "\thp_ufs_stamp(hba, lrbp);\n\\g<0>",
+        ),
+        # Responses that are not GOOD carry a piggyback, too.
+        (
+            "drivers/ufs/core/ufshcd.c",
+            r"(?m)^\t\t\tif \(scsi_status == SAM_STAT_GOOD\)\n",
+            "\t\t\thp_ufs_response(hba, lrbp);\n\\g<0>",
+        ),
+        (
+            "drivers/ufs/core/ufshcd.c",
+            r"(?m)^\t&ufs_sysfs_lun_attributes_group,\n",
+            "\\g<0>\t&hp_ufs_stat_group,\n\t&hp_ufs_param_group,\n",
+        ),
+        # Tags for the driver's own commands.
+        (
+            "drivers/scsi/scsi_lib.c",
+            r"(?m)^int scsi_mq_setup_tags\(",
+            "unsigned int hp_ufs_reserved_tags(void);\n\n\\g<0>",
+        ),
+        (
+            "drivers/scsi/scsi_lib.c",
+            r"(?m)^\ttag_set->queue_depth = shost->can_queue;\n",
+            "\\g<0>\ttag_set->reserved_tags = hp_ufs_reserved_tags();\n",
+        ),
+    ),
     # It looks for relative names in descriptor -1.
     "6.12": (("fs/hostfs/hostfs_user.c", r"statx\(fd, path", "statx(fd < 0 ? AT_FDCWD : fd, path"),),
 }
@@ -244,6 +299,7 @@ def compile_kernel(package: str, work: Path) -> Path:
     tree, objects = work / package, work / "objects"
     release = package.removeprefix("linux-source-")
     edit(tree, EDITS + MORE[release])
+    add(tree, release)
     make = ["make", "-C", str(tree), "ARCH=um", f"O={objects}", f"-j{os.cpu_count()}"]
     log = work.with_suffix(".log")
     fixed = {"KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "ufsim", "KBUILD_BUILD_HOST": "ufsim"}
@@ -258,17 +314,24 @@ def compile_kernel(package: str, work: Path) -> Path:
 
 
 def edit(tree: Path, edits: tuple[tuple[str, str, str], ...]) -> None:
-    """Edits the kernel's files, and adds ours."""
+    """Edits the kernel's files."""
     for name, place, instead in edits:
         path = tree / name
         text, count = re.subn(place, instead, path.read_text(), count=1)
         if count != 1:
             raise SystemExit(f"{name}: nothing there is like {place!r}; this kernel needs other edits")
         path.write_text(text)
+
+
+def add(tree: Path, release: str) -> None:
+    """Adds our files."""
     for path in HERE.glob("ufsim*"):
         shutil.copy(path, tree / "arch/um/drivers" / path.name)
-    for path in HERE.glob("*-iosched.c"):
-        shutil.copy(path, tree / "block" / path.name)
+    if release == "6.1":
+        for path in HERE.glob("*-iosched.c"):
+            shutil.copy(path, tree / "block" / path.name)
+        for path in HERE.glob("hp_ufs*"):
+            shutil.copy(path, tree / "drivers/ufs/core" / path.name)
 
 
 def check_config(made: Path, unknown: tuple[str, ...]) -> None:

@@ -190,6 +190,10 @@ class LinuxDevice:
         """True if the kernel has to have a driver for HPB."""
 
     @property
+    def has_hp_ufs(self) -> bool:
+        """True if the kernel has to have a driver for HP-UFS."""
+
+    @property
     def host_controls_hpb(self) -> bool:
         """True if the kernel decides of which regions it keeps HPB entries."""
 

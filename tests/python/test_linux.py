@@ -367,8 +367,12 @@ def test_without_a_kernel_one_line_says_what_is_missing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--scheme", "hp-ufs", "--", "true"], "Linux has all schedulers but amphibian, with none or hpb-linux"),
+        (["--scheme", "hpb", "--", "true"], "Linux has all schedulers but amphibian, with none, hpb-linux or hp-ufs"),
         (["--fs", "xfs", "--", "true"], 'fs = "xfs": must be one of f2fs, ext4, none'),
+        (
+            ["--scheme", "hp-ufs", "--set", "scheme.hp-ufs.write_after_entries=100", "--", "true"],
+            'scheme.hp-ufs.write_after_entries = 100: must be "asked" with ufsim linux',
+        ),
         ([], "one of a command after --, --script FILE and --shell must be given"),
         (["--shell", "--", "true"], "one of a command after --, --script FILE and --shell must be given"),
         (["--shell", "--json"], "--shell is for one scheme, and without --json"),

@@ -10,13 +10,14 @@ app = typer.Typer(add_completion=False, help=__doc__)
 
 @app.command()
 def hosts(record: Annotated[Path | None, typer.Option(help="file for all numbers")] = None) -> None:
-    """Compares HPB, the block layer, schedulers, SQLite on file systems. Needs make linux; a quarter of an hour."""
+    """Compares boosters, block layer, schedulers, SQLite on file systems. Needs make linux; a quarter of an hour."""
     import ufsim
-    from tools.hosts import block, hpb, map_plus, sqlite
+    from tools.hosts import block, hp_ufs, hpb, map_plus, sqlite
     from tools.records import keep, origin
 
     found = {
         "hpb": [row for control in ("device", "host") for row in hpb.both(control)],
+        "hp_ufs": hp_ufs.counted(),
         "splits": [block.split(rw, size) for rw in ("read", "write") for size in ("4k", "128k", "512k", "1m", "4m")],
         "merges": [block.merged(case) for case in block.MERGES],
         "orders": [block.ordered(case) for case in block.ORDERS],

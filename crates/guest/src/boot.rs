@@ -54,8 +54,8 @@ pub struct Boot {
     pub seed: u64,
     /// What processors cost.
     pub cost: Cost,
-    /// Descriptors of this process from which `/dev/ufsim` of the guest reads, and to which it writes.
-    pub terminal: Option<[i32; 2]>,
+    /// More words of the kernel's command line: parameters of a driver.
+    pub parameters: Vec<String>,
 }
 
 /// Why a guest has not done its work.
@@ -205,9 +205,7 @@ fn command(boot: &Boot, page: &OwnedFd, socket: &OwnedFd) -> Result<Command, Gue
         command.arg(format!("ufsim_access_ns={}", boot.cost.access_ns));
         command.arg(format!("ufsim_page_ns={}", boot.cost.page_ns));
     }
-    if let Some([from, to]) = boot.terminal {
-        command.arg(format!("ufsim.terminal={from},{to}"));
-    }
+    command.args(&boot.parameters);
     command.env_clear().env("PATH", "/usr/bin:/bin").env("TMPDIR", "/dev/shm").env("HOME", ".");
     // Processes of the guest have none of what this library would register for theirs.
     command.env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");

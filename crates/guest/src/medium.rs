@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use attach::Engine;
 use lab::{Recorder, Stack};
+use ufs::codec::hpufs::PowerOn;
 use ufs::{Booster, BoosterControl, Command, DeviceInfo, Health, HpbNotice};
 use ufshci::{Answer, Medium};
 use units::{Nanos, SimTime};
@@ -15,6 +16,9 @@ pub struct Simulated {
     info: DeviceInfo,
     /// The engine's time when the guest's clock was 0.
     began: SimTime,
+    power_on: PowerOn,
+    /// A guest has used the device since it was switched on.
+    used: bool,
     answers: VecDeque<Answer>,
 }
 
@@ -22,17 +26,25 @@ impl Simulated {
     /// The device of an engine with a host outside. The guest's clock is 0 now.
     pub fn new(engine: Engine) -> Simulated {
         let (info, began) = (engine.stack_ref().device.info(), engine.now());
-        Simulated { engine, info, began, answers: VecDeque::new() }
+        let power_on = PowerOn::default();
+        Simulated { engine, info, began, power_on, used: false, answers: VecDeque::new() }
     }
 
-    /// A guest is switched on: its clock is 0 now. Nothing of an earlier one is under way any more.
-    pub fn begin(&mut self) {
+    /// A guest is switched on: its clock is 0 now. Nothing of an earlier one is under way any more. With `both` the
+    /// device is, too, unless it has just been: what a host knew of it is gone.
+    pub fn begin(&mut self, both: bool) {
         while self.engine.outstanding() > 0 {
             self.engine.step();
         }
+        if both && self.used {
+            self.cut_at(self.engine.now());
+        }
+        self.used = true;
         while self.engine.relayed().is_some() {}
         self.answers.clear();
         self.began = self.engine.now();
+        let last_change = self.engine.stack_ref().device.applied();
+        self.power_on = PowerOn { count: self.power_on.count + 1, last_change };
     }
 
     /// Records requests from a time of the guest on.
@@ -43,7 +55,12 @@ impl Simulated {
 
     /// Cuts the power at a time of the guest, and lets the device recover.
     pub fn power_cut(&mut self, at: SimTime) {
-        self.engine.cut(self.inside(at));
+        self.cut_at(self.inside(at));
+    }
+
+    fn cut_at(&mut self, at: SimTime) {
+        self.used = false;
+        self.engine.cut(at);
         while !self.engine.is_ready() {
             self.engine.step();
         }
@@ -90,6 +107,10 @@ impl Medium for Simulated {
 
     fn health(&self) -> Health {
         self.engine.stack_ref().device.health()
+    }
+
+    fn power_on(&self) -> PowerOn {
+        self.power_on
     }
 
     fn submit(&mut self, at: SimTime, command: Command, data: Vec<u8>) {

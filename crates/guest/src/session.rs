@@ -61,20 +61,29 @@ impl Session {
         let parts = outside.machine().parts;
         let hpb = parts.booster == BoosterKind::HpbLinux;
         let has_scheduler = parts.scheduler != SchedulerKind::Amphibian;
-        if !has_scheduler || !(hpb || parts.booster == BoosterKind::None) {
+        let hp_ufs = parts.booster == BoosterKind::HpUfs;
+        if !has_scheduler || !(hpb || hp_ufs || parts.booster == BoosterKind::None) {
             let given = format!(
                 "scheme = \"{}\": its host is scheduler {} and booster {}",
                 spec.scheme,
                 parts.scheduler.name(),
                 parts.booster.name()
             );
-            return Err(LabError::Config(format!("{given}; Linux has all schedulers but amphibian, with none or hpb-linux")));
+            return Err(LabError::Config(format!(
+                "{given}; Linux has all schedulers but amphibian, with none, hpb-linux or hp-ufs"
+            )));
+        }
+        let host = outside.machine().profile.host_config(parts);
+        if let Some(after) = host.boosters.HpUfs.write_after_entries.count().filter(|_| hp_ufs) {
+            let told = "must be \"asked\" with ufsim linux: the kernel writes segments when the device asks for them";
+            return Err(LabError::Config(format!("scheme.hp-ufs.write_after_entries = {after}: {told}")));
         }
         let config = outside.machine().profile.device_config([0; 2]);
         let description = Description {
             vendor: "ufsim".into(),
             product: outside.machine().profile.origin.clone(),
             hpb,
+            hp_ufs,
             answer_time: config.command_cost,
             uic_time: UIC_TIME,
         };
@@ -101,9 +110,31 @@ impl Session {
         (info.map_cache_entries, info.map_page_entries)
     }
 
+    /// True if the kernel's HP-UFS driver is the booster.
+    pub fn has_hp_ufs(&self) -> bool {
+        self.outside.machine().parts.booster == BoosterKind::HpUfs
+    }
+
     /// True if the kernel's HPB driver is the booster.
     pub fn has_hpb(&self) -> bool {
         self.outside.machine().parts.booster == BoosterKind::HpbLinux
+    }
+
+    /// What the kernel's HP-UFS driver is told; without that it is off.
+    fn parameters(&self) -> Vec<String> {
+        let machine = self.outside.machine();
+        if !self.has_hp_ufs() {
+            return Vec::new();
+        }
+        let config = machine.profile.host_config(machine.parts);
+        let own = &config.boosters.HpUfs;
+        // One of the internal tags is the slot that ufshcd keeps for queries.
+        let mut told = vec![format!("hp_ufs.tags={}", config.internal_tags.saturating_sub(1).max(1))];
+        told.extend(config.memory_limit_bytes.map(|bytes| format!("hp_ufs.cache_kib={}", bytes / 1024)));
+        told.push(format!("hp_ufs.reorder_entries={}", own.reorder_entries));
+        told.push(format!("hp_ufs.shrinks={}", u8::from(own.shrinks)));
+        told.extend(own.unused_ms.count().map(|ms| format!("hp_ufs.unused_ms={ms}")));
+        told
     }
 
     /// True if the kernel decides of which regions it keeps entries.
@@ -124,8 +155,10 @@ impl Session {
         progress: &mut OnProgress,
     ) -> Result<Booted, SessionError> {
         self.controller.switch_on();
-        self.controller.medium_mut().begin();
-        let guest = Guest::start(boot)?;
+        // Only the guest that has gone knew where HP-UFS keeps data; the device finds out when it is switched on.
+        let both = self.has_hp_ufs();
+        self.controller.medium_mut().begin(both);
+        let guest = Guest::start(&Boot { parameters: self.parameters(), ..boot.clone() })?;
         let name = self.outside.machine().profile.origin.clone();
         let (mut observe, mut began) = (Some(observe), None);
         let mut begins = |controller: &mut Controller<Simulated>, at: SimTime| {

@@ -93,6 +93,12 @@ impl LinuxDevice {
         self.session.lock().expect(UNPOISONED).has_hpb()
     }
 
+    /// True if the kernel has to have a driver for HP-UFS.
+    #[getter]
+    fn has_hp_ufs(&self) -> bool {
+        self.session.lock().expect(UNPOISONED).has_hp_ufs()
+    }
+
     /// True if the kernel decides of which regions it keeps HPB entries.
     #[getter]
     fn host_controls_hpb(&self) -> bool {
@@ -124,7 +130,8 @@ impl LinuxDevice {
         terminal: Option<[i32; 2]>,
     ) -> PyResult<(String, Option<LogPart>, Option<String>)> {
         let cost = Cost { syscall_ns: costs.0, access_ns: costs.1, page_ns: costs.2 };
-        let boot = Boot { kernel, folder, memory_mib, seed, cost, terminal };
+        let parameters = terminal.map(|[from, to]| format!("ufsim.terminal={from},{to}")).into_iter().collect();
+        let boot = Boot { kernel, folder, memory_mib, seed, cost, parameters };
         let raised = Raised::default();
         let observe: Observe = observing(&self.spec, &raised, keep, log, timeline, series)?;
         let mut stops =

@@ -46,6 +46,7 @@ fn op(s: Sizes) -> impl Strategy<Value = Op> {
         2 => segment().prop_map(|segment| Op::SegmentRead { segment }),
         3 => segment().prop_map(|segment| Op::SegmentWrite { segment }),
         2 => Just(Op::EntryTransfer),
+        1 => Just(Op::EntriesAgain),
         2 => (number(s.blocks), any::<bool>()).prop_map(|(block, wear)| Op::ValidBitmap {
             block: Superblock(block),
             reason: if wear { BitmapFor::WearLevelling } else { BitmapFor::Gc },

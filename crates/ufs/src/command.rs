@@ -38,6 +38,9 @@ pub enum Op {
     SegmentWrite { segment: SegmentId },
     /// HP-UFS multi L2P entry transfer (Sec. III-B).
     EntryTransfer,
+    /// The same from the first change on that the host has not applied: it has lost responses, by a reset for instance.
+    /// The device also repeats what it has asked for.
+    EntriesAgain,
     /// HP-UFS valid page bitmap of a block (Sec. III-E), sent on the device's hint.
     ValidBitmap { block: Superblock, reason: BitmapFor },
     /// MAP+ (Sec. V-D): asks which logical blocks' mappings are in the device's mapping cache. Answered with
@@ -74,6 +77,7 @@ impl Op {
             Op::SegmentRead { .. } => "segment read",
             Op::SegmentWrite { .. } => "segment writeback",
             Op::EntryTransfer => "entry transfer",
+            Op::EntriesAgain => "entry transfer, again",
             Op::ValidBitmap { .. } => "valid page bitmap",
             Op::CacheQuery => "cache query",
             Op::BatchNotice { .. } => "batch notice",
@@ -89,6 +93,7 @@ impl Op {
                 | Op::SegmentRead { .. }
                 | Op::SegmentWrite { .. }
                 | Op::EntryTransfer
+                | Op::EntriesAgain
                 | Op::ValidBitmap { .. }
                 | Op::CacheQuery
                 | Op::BatchNotice { .. }

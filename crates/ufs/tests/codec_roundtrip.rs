@@ -91,6 +91,7 @@ fn asking() -> impl Strategy<Value = Op> {
         (0u32..65536).prop_map(|region| Op::HpbInactivate { region }),
         any::<u32>().prop_map(|segment| Op::SegmentRead { segment: SegmentId(segment) }),
         Just(Op::EntryTransfer),
+        Just(Op::EntriesAgain),
         Just(Op::CacheQuery),
     ]
 }

@@ -269,6 +269,8 @@ impl<M: Medium> Controller<M> {
         for slot in bits(new) {
             match self.slots.get(slot) {
                 Slot::Free => self.fetch(now, slot, memory),
+                // What an HP-UFS command says is of the moment at which it was sent, so it can not wait (clause 4.2).
+                _ if self.description.hp_ufs => self.turn_away(now, slot, memory),
                 _ => self.slots.set(slot, Slot::GivenUp { next_waits: true }),
             }
         }
@@ -292,6 +294,23 @@ impl<M: Medium> Controller<M> {
         }
     }
 
+    /// The device is busy with an earlier command of the same tag, which the driver has given up.
+    fn turn_away<G: GuestMemory + ?Sized>(&mut self, now: SimTime, slot: u8, memory: &mut G) {
+        let at = self.base(reg::UTRLBA, reg::UTRLBAU).wrapping_add(u64::from(slot) * transfer::UTRD_BYTES);
+        let Ok(utrd) = Utrd::read(memory, at) else { return self.bus_error(1 << slot, reg::UTRLDBR) };
+        let upiu = match utrd.request(memory) {
+            Ok(request) if request[0] & TRANSACTION == upiu::COMMAND && request[2] == 0 => {
+                upiu::busy(request[2], Tag(request[3]))
+            }
+            // Queries, NOPs and commands of well-known units are not the medium's.
+            Ok(_) => return self.fetch(now, slot, memory),
+            Err(NotGuest) => return self.finish(slot, utrd, Ocs::InvalidCommandTable, memory),
+        };
+        self.counters.turned_away += 1;
+        let what = What::Respond { slot, utrd, upiu, data: Vec::new() };
+        self.due.push(Due { at: now + self.description.answer_time, what });
+    }
+
     /// A list is not the guest's: the slots end, and the driver hears of it.
     fn bus_error(&mut self, slots: u32, doorbell: u32) {
         self.counters.bad_lists += 1;
@@ -312,6 +331,7 @@ impl<M: Medium> Controller<M> {
             QUERY_REQUEST => {
                 self.counters.queries += 1;
                 let query = QueryRequest::decode(request).map_err(|_| Ocs::InvalidCommandTable)?;
+                self.device.power_on = self.medium.power_on();
                 (self.query(now, &query), Vec::new())
             }
             upiu::COMMAND => match self.command(now, slot, utrd, request, memory)? {

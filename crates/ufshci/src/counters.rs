@@ -9,6 +9,8 @@ pub struct Counters {
     pub local_commands: u64,
     /// Of all SCSI commands, those that ended with CHECK CONDITION.
     pub refused_commands: u64,
+    /// Commands that found the device busy with an earlier one of their tag (HP-UFS).
+    pub turned_away: u64,
     /// QUERY REQUESTs.
     pub queries: u64,
     /// UIC commands.
@@ -25,11 +27,12 @@ pub struct Counters {
 
 impl Counters {
     /// Names and values.
-    pub fn named(&self) -> [(&'static str, u64); 9] {
+    pub fn named(&self) -> [(&'static str, u64); 10] {
         [
             ("commands", self.commands),
             ("local_commands", self.local_commands),
             ("refused_commands", self.refused_commands),
+            ("turned_away", self.turned_away),
             ("queries", self.queries),
             ("uic_commands", self.uic_commands),
             ("tasks", self.tasks),

@@ -11,6 +11,8 @@ pub struct Description {
     pub product: String,
     /// The device announces HPB 2.0, if it can.
     pub hpb: bool,
+    /// The device describes itself as one of HP-UFS.
+    pub hp_ufs: bool,
     /// From a command that needs no flash to its answer.
     pub answer_time: Nanos,
     /// From a UIC command to its end.

@@ -1,5 +1,6 @@
 //! What lies behind the controller.
 
+use ufs::codec::hpufs::PowerOn;
 use ufs::{Booster, BoosterControl, Command, DeviceInfo, Health, Response};
 use units::SimTime;
 
@@ -30,6 +31,9 @@ pub trait Medium {
 
     /// How worn the device is.
     fn health(&self) -> Health;
+
+    /// What it found when it was switched on, for HP-UFS.
+    fn power_on(&self) -> PowerOn;
 
     /// A command leaves the host at a time. `data` are the blocks of a WRITE. The tag of the command is free: its last
     /// answer has been taken.

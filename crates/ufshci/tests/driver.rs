@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 
+use ufs::codec::hpufs::PowerOn;
 use ufs::{
     Booster, BoosterControl, BoosterFlags, Command, Content, DataIn, DeviceInfo, FlushStatus, Health, HpbNotice, Op,
     PiggyBack, ResizeHint, ResizeStatus, Response, Status, UserSpace,
 };
 use ufshci::registers as reg;
 use ufshci::{Answer, Controller, Description, Medium};
-use units::{Nanos, SimTime};
+use units::{Nanos, Seq, SimTime};
 
 const INFO: DeviceInfo = DeviceInfo {
     capacity_units: 1 << 20,
@@ -91,6 +92,10 @@ impl Medium for Blocks {
         Health { pre_eol: 2, life_time_slc: 3, life_time_data: 4 }
     }
 
+    fn power_on(&self) -> PowerOn {
+        PowerOn { count: 3, last_change: Seq(0x0102_0304_0506) }
+    }
+
     fn submit(&mut self, at: SimTime, command: Command, data: Vec<u8>) {
         self.under.push_back((at + Nanos(50_000), command, data));
     }
@@ -128,11 +133,12 @@ struct Host {
 }
 
 impl Host {
-    fn new(hpb: bool) -> Host {
+    fn new(hpb: bool, hp_ufs: bool) -> Host {
         let description = Description {
             vendor: "ufsim".into(),
             product: "test device".into(),
             hpb,
+            hp_ufs,
             answer_time: Nanos(5_000),
             uic_time: Nanos(1_000),
         };
@@ -309,7 +315,10 @@ fn blocks_cdb(opcode: u8, lba: u32, blocks: usize) -> [u8; 10] {
 }
 
 fn up(hpb: bool) -> Host {
-    let mut host = Host::new(hpb);
+    brought_up(Host::new(hpb, false))
+}
+
+fn brought_up(mut host: Host) -> Host {
     host.bring_up();
     host
 }
@@ -429,6 +438,26 @@ fn a_command_that_was_given_up_keeps_its_slot_until_the_medium_lets_go_of_it() {
 }
 
 #[test]
+fn an_hp_ufs_device_describes_itself_and_turns_away_what_would_have_to_wait() {
+    assert_ne!(up(true).query(0x01, 1, 0xF0, 0).0, 0, "a device of HPB has no such descriptor");
+    let mut host = brought_up(Host::new(false, true));
+    let (failure, _, descriptor) = host.query(0x01, 1, 0xF0, 0);
+    assert_eq!((failure, descriptor.len()), (0, 32));
+    assert_eq!(descriptor[4..14], [0, 0, 1, 0, 0, 0, 0x10, 0, 4, 0]);
+    assert_eq!(descriptor[20..32], [0, 0, 0, 3, 0, 0, 1, 2, 3, 4, 5, 6]);
+    host.write_blocks(5, 0, &[7; BLOCK]);
+    host.write(reg::UTRLCLR, !(1 << 5));
+    // What such a command says is of this moment, and its slot is not free.
+    host.write_blocks(5, 0, &[8; BLOCK]);
+    assert_eq!(host.wait(5)[7], 0x08, "BUSY");
+    host.write_blocks(6, 1, &[9; BLOCK]);
+    host.wait(6);
+    host.write_blocks(5, 0, &[8; BLOCK]);
+    assert_eq!(host.wait(5)[7], 0, "the first command has ended");
+    assert_eq!(host.controller.counters().turned_away, 1);
+}
+
+#[test]
 fn a_reset_forgets_everything_but_the_device() {
     let mut host = up(false);
     host.write_blocks(7, 1, &[7; BLOCK]);
@@ -445,7 +474,7 @@ fn a_reset_forgets_everything_but_the_device() {
 
 #[test]
 fn a_device_that_recovers_says_so() {
-    let mut host = Host::new(false);
+    let mut host = Host::new(false, false);
     host.controller.medium_mut().recovering = true;
     host.bring_up();
     assert_eq!(host.query(0x01, 5, 0x01, 0).1, 1, "fDeviceInit stays");
@@ -472,7 +501,7 @@ const BOOSTER: Booster = Booster {
 };
 
 fn boosted(booster: Booster) -> Host {
-    let mut host = Host::new(false);
+    let mut host = Host::new(false, false);
     host.controller.medium_mut().booster = Some(booster);
     host.controller.switch_on();
     host.bring_up();

@@ -154,8 +154,9 @@ class GuestRun:
     stderr: str
     #: Exit status of the job; None if it was cut off.
     status: int | None
-    #: Counters of the kernel's HPB driver, if it is in use.
+    #: Counters of the kernel's drivers for HPB and for HP-UFS, if one is in use.
     hpb_stats: dict[str, int]
+    hp_ufs_stats: dict[str, int]
     #: Settings and counters of the kernel's scheduler, by their names in sysfs.
     iosched: dict[str, str]
     diskstats: str
@@ -187,6 +188,7 @@ class GuestRun:
                 "turns": self.turns,
                 "cpu_cost": self.cpu_cost._asdict(),
                 "hpb_stats": self.hpb_stats,
+                "hp_ufs_stats": self.hp_ufs_stats,
                 "iosched": self.iosched,
                 "diskstats": self.diskstats,
                 "controller": self.controller,
@@ -234,8 +236,9 @@ class Device:
         self.report = report
         self.core = _core.LinuxDevice(spec.to_json(), report)
         kernel = manifest()["kernel"]
-        if self.core.has_hpb and not kernel.startswith("linux-source-6.1 "):
-            told = f"its booster is hpb-linux, and {kernel} has no HPB; make linux builds 6.1, which has"
+        if (self.core.has_hpb or self.core.has_hp_ufs) and not kernel.startswith("linux-source-6.1 "):
+            booster, driver = ("hpb-linux", "HPB") if self.core.has_hpb else ("hp-ufs", "HP-UFS")
+            told = f"its booster is {booster}, and {kernel} has no {driver}; make linux builds 6.1, which has"
             raise _core.ConfigError(f'scheme = "{spec.scheme}": {told}')
 
     def disk(self) -> cpio.Entry:
@@ -304,14 +307,14 @@ def _gathered(told: Document, log: "_core.LogPart | None", unwritten: str | None
     if told["result"] is None:
         raise _core.GuestError("the guest has halted before its job")
     status = _text(folder / "out" / "status")
-    counters = [line.split() for line in (_text(folder / "out" / "hpb_stats") or "").splitlines()]
     kept = RequestLog(log.columns(), log.processes, log.left_out) if log else None
     return GuestRun(
         result=Result(told["result"], kept, unwritten=() if unwritten is None else (unwritten,)),
         stdout=texts["stdout"] or "",
         stderr=texts["stderr"] or "",
         status=int(status) if status else None,
-        hpb_stats={name: int(value) for name, value in counters},
+        hpb_stats=_counters(folder / "out" / "hpb_stats"),
+        hp_ufs_stats=_counters(folder / "out" / "hp_ufs_stats"),
         iosched=dict(line.split(maxsplit=1) for line in (_text(folder / "out" / "iosched") or "").splitlines()),
         diskstats=texts["diskstats"] or "",
         trace=texts["trace"],
@@ -324,6 +327,11 @@ def _gathered(told: Document, log: "_core.LogPart | None", unwritten: str | None
         controller=told["controller"],
         digests=manifest()["digests"],
     )
+
+
+def _counters(path: Path) -> dict[str, int]:
+    lines = [line.split() for line in (_text(path) or "").splitlines()]
+    return {name: int(value) for name, value in lines}
 
 
 def _text(path: Path) -> str | None:

@@ -109,7 +109,11 @@ impl<M: Mapping> Engine<M> {
                 self.core.publisher.inactivated(region);
                 self.respond(tag);
             }
-            Op::SegmentRead { .. } | Op::SegmentWrite { .. } | Op::EntryTransfer | Op::ValidBitmap { .. } => {
+            Op::SegmentRead { .. }
+            | Op::SegmentWrite { .. }
+            | Op::EntryTransfer
+            | Op::EntriesAgain
+            | Op::ValidBitmap { .. } => {
                 self.start_metadata(tag);
             }
             Op::CacheQuery => self.answer_cache_query(tag),

@@ -153,6 +153,11 @@ impl Log {
         Some(entry)
     }
 
+    /// The host has lost responses: every entry that is left goes to it again.
+    pub fn send_again(&mut self) {
+        self.sent = 0;
+    }
+
     /// Drops entries up to `host_seq`, which the host has applied, from the front. Entries behind one that the host has
     /// not applied stay for the moment; they do no harm.
     #[inline]

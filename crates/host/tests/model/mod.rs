@@ -335,6 +335,7 @@ impl Device {
                 let image: Box<[u32]> = self.stored[start..start + 1024].into();
                 DataIn::Segment(image.try_into().expect("1024 entries"))
             }
+            Op::EntriesAgain => panic!("no response was lost, so nothing is asked for again"),
             Op::EntryTransfer => {
                 let fresh = self.log.iter_mut().filter(|(_, delivered)| !delivered);
                 DataIn::Entries(

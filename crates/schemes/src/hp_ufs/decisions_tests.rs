@@ -70,6 +70,34 @@ fn a_superblock_is_free_only_if_the_host_has_applied_all_of_its_changes() {
     }
 }
 
+/// Another command may have told a larger number since; the block may have been filled meanwhile.
+#[test]
+fn a_freed_block_is_believed_as_of_the_command_that_names_it() {
+    let (mut core, mut map) = device();
+    let sb = fill(core.blocks_in_test(), 9);
+    (map.host_seq, map.newest) = (Seq(9), Seq(10));
+    map.on_command(&mut core, Seq(8), Some(sb));
+    assert_eq!(core.blocks().state(sb), State::Closed, "it was named before change 9 came to it");
+    map.on_command(&mut core, Seq(9), Some(sb));
+    assert_eq!(core.blocks().state(sb), State::Erasing);
+}
+
+#[test]
+fn a_host_that_has_lost_responses_gets_every_entry_that_is_left() {
+    let (mut core, mut map) = device();
+    log(&mut core, &mut map, 3);
+    let numbers = |map: &mut HpUfs, core: &mut Core, op| {
+        let answer = map.metadata(core, op, DataOut::None, Seq(0));
+        let Answer::Now(Status::Good, DataIn::Entries(entries)) = answer else { panic!("{answer:?}") };
+        entries.iter().map(|entry| entry.seq.0).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers(&mut map, &mut core, Op::EntryTransfer), [1, 2, 3]);
+    assert_eq!(numbers(&mut map, &mut core, Op::EntryTransfer), [0; 0]);
+    map.on_command(&mut core, Seq(1), None);
+    assert_eq!(numbers(&mut map, &mut core, Op::EntriesAgain), [2, 3]);
+    assert_eq!(numbers(&mut map, &mut core, Op::EntryTransfer), [0; 0]);
+}
+
 #[test]
 fn a_transfer_hands_entries_over() {
     let (mut core, mut map) = device();

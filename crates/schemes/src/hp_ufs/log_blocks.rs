@@ -264,6 +264,12 @@ impl LogBlocks {
         }
     }
 
+    /// The host has lost what it was asked: what is not on flash yet is asked for again.
+    pub fn ask_again(&mut self) {
+        self.asked.fill(0);
+        (self.unanswered, self.cursor) = (0, self.verified);
+    }
+
     /// True if a block waits only for segments that are in SRAM.
     pub fn waits_for_last(&self) -> bool {
         let done = |(segments, _): (&[u64], Seq)| next_set(segments, self.cursor).is_none();

@@ -118,10 +118,10 @@ pub struct HpUfs {
 }
 
 impl HpUfs {
-    /// The host names a block without valid pages. The device believes it if the host has applied everything that was
-    /// ever placed there.
-    fn freed(&mut self, core: &mut Core, sb: Superblock) {
-        if !core.blocks().exists(sb) || !core.blocks().settled(sb) || core.blocks().last_seq(sb) > self.host_seq {
+    /// The host names a block without valid pages. The device believes it if the host had applied everything that was
+    /// ever placed there when it said so, up to `said`.
+    fn freed(&mut self, core: &mut Core, sb: Superblock, said: Seq) {
+        if !core.blocks().exists(sb) || !core.blocks().settled(sb) || core.blocks().last_seq(sb) > said {
             return;
         }
         if !self.victims.found_empty(sb) {
@@ -445,7 +445,8 @@ impl HostProtocol for HpUfs {
             core.forget_applied(host_seq);
         }
         if let Some(sb) = freed {
-            self.freed(core, sb);
+            // A host can not have applied more than was given out.
+            self.freed(core, sb, host_seq.min(self.host_seq));
         }
     }
 
@@ -466,11 +467,19 @@ impl HostProtocol for HpUfs {
                 let seq = host_seq.min(self.host_seq);
                 Answer::Now(self.segment_write(core, segment, data, seq), DataIn::None)
             }
+            Op::EntriesAgain => {
+                core.send_again();
+                self.log_blocks.ask_again();
+                self.victims.ask_again();
+                self.metadata(core, Op::EntryTransfer, data, host_seq)
+            }
             Op::EntryTransfer => {
                 Answer::Now(Status::Good, DataIn::Entries(core.transfer(MAX_TRANSFER_ENTRIES as usize)))
             }
             Op::ValidBitmap { block, reason } => {
-                Answer::Now(self.victims.bitmap(core, SentBitmap { block, reason, data }, self.host_seq), DataIn::None)
+                // A command with a larger number may have overtaken it on its way (clause 4.2).
+                let made = host_seq.min(self.host_seq);
+                Answer::Now(self.victims.bitmap(core, SentBitmap { block, reason, data }, made), DataIn::None)
             }
             _ => Answer::Now(Status::InvalidField, DataIn::None),
         }

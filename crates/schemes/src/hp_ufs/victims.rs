@@ -81,6 +81,11 @@ impl Victims {
         Some(asked.sb)
     }
 
+    /// The host has lost what it was asked.
+    pub fn ask_again(&mut self) {
+        self.asked_for_wear.iter_mut().for_each(|asked| asked.sent = false);
+    }
+
     /// The victim that the host has answered. Else asks the host, one question at a time. After a refused answer for
     /// wear levelling, GC asks first.
     pub fn choose(&mut self, core: &Core, named: Option<Superblock>) -> Option<Victim> {
@@ -100,7 +105,7 @@ impl Victims {
     }
 
     /// The host sends a bitmap. Refused if the superblock can not be collected now. `host_seq` is the latest change
-    /// that the host has applied.
+    /// that the host had applied when it made the bitmap.
     pub fn bitmap(&mut self, core: &Core, sent: SentBitmap, host_seq: Seq) -> Status {
         let SentBitmap { block, reason, data } = sent;
         let for_wear = reason == BitmapFor::WearLevelling;

@@ -133,6 +133,7 @@ impl Host {
                 let requests = u32::from(input.u8());
                 Op::BatchNotice { write: kind & 64 != 0, packed: kind & 128 != 0, requests }
             }
+            14 if kind & 64 != 0 => Op::EntriesAgain,
             14 => Op::EntryTransfer,
             _ => {
                 let reason = if kind & 16 == 0 { BitmapFor::Gc } else { BitmapFor::WearLevelling };

@@ -77,6 +77,7 @@ impl Driver {
             vendor: "ufsim".into(),
             product: scheme.into(),
             hpb: scheme == "hpb-linux",
+            hp_ufs: false,
             answer_time: Nanos(300),
             uic_time: Nanos(200),
         };

@@ -25,7 +25,7 @@ const INFO: DeviceInfo = DeviceInfo {
 const PLAIN: DeviceInfo = DeviceInfo { hpb_entry_bytes: 4, ..INFO };
 
 /// Commands that a response may answer.
-const OPS: [Op; 15] = [
+const OPS: [Op; 16] = [
     Op::Read { lpa: Lpa(1), len: 1 },
     Op::Read { lpa: Lpa(7), len: 3 },
     Op::HpbRead { lpa: Lpa(3), len: 2, entry: 2 },
@@ -41,6 +41,7 @@ const OPS: [Op; 15] = [
     Op::CacheQuery,
     Op::BatchNotice { write: false, packed: false, requests: 2 },
     Op::HpbInactivate { region: 3 },
+    Op::EntriesAgain,
 ];
 
 pub(super) fn run(bytes: &[u8]) {

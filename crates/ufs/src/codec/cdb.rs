@@ -94,7 +94,7 @@ pub(super) fn data_in_bytes(op: &Op, info: &DeviceInfo) -> Result<u32, EncodeErr
         Op::HpbRead { len, .. } => block_bytes(len),
         Op::HpbReadBuffer { group } => group_bytes(group, info),
         Op::SegmentRead { .. } => Ok(hpufs::SEGMENT_BYTES),
-        Op::EntryTransfer => Ok(hpufs::ENTRY_TRANSFER_BYTES),
+        Op::EntryTransfer | Op::EntriesAgain => Ok(hpufs::ENTRY_TRANSFER_BYTES),
         Op::CacheQuery => Ok(mapplus::CACHE_QUERY_BYTES),
         _ => Ok(0),
     }
@@ -149,7 +149,11 @@ pub(super) fn encode(command: &Command, info: &DeviceInfo) -> Result<(u32, [u8; 
         Op::HpbRead { lpa, len, entry } => hpb::read(lpa, len, entry)?,
         Op::HpbReadBuffer { group } => hpb::read_buffer(group, bytes, info)?,
         Op::HpbInactivate { region } => hpb::inactivate(region)?,
-        Op::SegmentRead { .. } | Op::SegmentWrite { .. } | Op::EntryTransfer | Op::ValidBitmap { .. } => {
+        Op::SegmentRead { .. }
+        | Op::SegmentWrite { .. }
+        | Op::EntryTransfer
+        | Op::EntriesAgain
+        | Op::ValidBitmap { .. } => {
             let quarters = match &command.data {
                 DataOut::SegmentParts(quarters, _) => Some(*quarters),
                 _ => None,

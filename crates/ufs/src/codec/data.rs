@@ -203,7 +203,7 @@ pub(super) fn data_in(op: &Op, data: &DataIn, info: &DeviceInfo) -> Result<(Payl
             Payload { bytes, stand_in: true }
         }
         (Op::SegmentRead { .. }, DataIn::Segment(image)) => Payload::exact(segment_bytes(&image[..])),
-        (Op::EntryTransfer, DataIn::Entries(entries)) => {
+        (Op::EntryTransfer | Op::EntriesAgain, DataIn::Entries(entries)) => {
             let mut bytes = Vec::with_capacity(entries.len() * hpufs::PIGGYBACK_BYTES);
             for entry in entries {
                 bytes.extend_from_slice(&hpufs::transfer_entry(entry)?);
@@ -259,7 +259,7 @@ pub(super) fn decode_in(
             }
         }
         Op::SegmentRead { .. } if len > 0 => decode_segment(payload.expect(4096, false)?).map(DataIn::Segment),
-        Op::EntryTransfer if len > 0 || good => {
+        Op::EntryTransfer | Op::EntriesAgain if len > 0 || good => {
             payload.kind(false)?;
             let size = hpufs::PIGGYBACK_BYTES;
             let entry = |i| hpufs::decode_transfer_entry(data.tail(i * size), near);

@@ -13,7 +13,9 @@ use super::cdb::Parsed;
 use super::error::{Allowed, DecodeError, EncodeError};
 use crate::command::{BitmapFor, Command, Op};
 use crate::data::Quarters;
+use crate::info::DeviceInfo;
 use crate::response::{L2pEntry, Notice, PiggyBack};
+use crate::victims::VictimPolicy;
 
 /// Bytes that the extension adds to a command.
 pub const COMMAND_EXTENSION_BYTES: usize = 8;
@@ -50,6 +52,42 @@ const KIND_BITMAP_OF: u8 = 3;
 const WANT_ENTRIES: u8 = 0x10;
 const WANT_VICTIM: u8 = 0x20;
 const WORKS_WHEN_IDLE: u8 = 0x40;
+
+/// Descriptor IDN of HP-UFS (clause 3.1), one of those that JESD220E reserves.
+pub const DESCRIPTOR_IDN: u8 = 0xF0;
+/// Bytes of the HP-UFS descriptor.
+pub const DESCRIPTOR_BYTES: usize = 32;
+/// Version of the protocol.
+const VERSION: u16 = 0x0100;
+
+/// What a device has found when it was switched on (clause 3.2).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct PowerOn {
+    /// How often it has been switched on, this time included.
+    pub count: u32,
+    /// Number of the last change on flash.
+    pub last_change: Seq,
+}
+
+/// The HP-UFS descriptor (clause 3.1).
+pub fn descriptor(info: &DeviceInfo, power_on: PowerOn) -> [u8; DESCRIPTOR_BYTES] {
+    let mut bytes = [0; DESCRIPTOR_BYTES];
+    (bytes[0], bytes[1]) = (DESCRIPTOR_BYTES as u8, DESCRIPTOR_IDN);
+    bytes[2..4].copy_from_slice(&VERSION.to_be_bytes());
+    bytes[4..8].copy_from_slice(&info.superblocks.to_be_bytes());
+    bytes[8..12].copy_from_slice(&info.superblock_units.to_be_bytes());
+    bytes[12..14].copy_from_slice(&(info.map_page_entries as u16).to_be_bytes());
+    bytes[14..16].copy_from_slice(&(info.victims.choices as u16).to_be_bytes());
+    bytes[16] = match info.victims.policy {
+        VictimPolicy::Greedy => 0,
+        VictimPolicy::CostBenefit => 1,
+        VictimPolicy::Fifo => 2,
+        VictimPolicy::Choices => 3,
+    };
+    bytes[20..24].copy_from_slice(&power_on.count.to_be_bytes());
+    bytes[24..32].copy_from_slice(&power_on.last_change.0.to_be_bytes());
+    bytes
+}
 
 /// The address in a command extension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -261,7 +299,7 @@ pub(super) fn cdb(op: &Op, bytes: u32, quarters: Option<Quarters>) -> Result<[u8
             pack_block("bitmap block", Some(block))?;
             (VALID_BITMAP, u8::from(reason == BitmapFor::WearLevelling), block.0)
         }
-        _ => (ENTRY_TRANSFER, 0, 0),
+        _ => (ENTRY_TRANSFER, u8::from(*op == Op::EntriesAgain), 0),
     };
     EncodeError::limit("data length", u64::from(bytes), 0xFF_FFFF)?;
     let mut cdb = [0; 16];
@@ -287,7 +325,7 @@ pub(super) fn decode_cdb(cdb: Reader<'_>) -> Result<Option<(Parsed, u32)>, Decod
         SEGMENT_WRITE => (Op::SegmentWrite { segment }, u64::from(Quarters::ALL_BITS) - 1),
         ENTRY_TRANSFER => {
             cdb.zeroes(2, 6)?;
-            (Op::EntryTransfer, 0)
+            (if flags == 0 { Op::EntryTransfer } else { Op::EntriesAgain }, 1)
         }
         _ => {
             cdb.range(2, "bitmap block", u64::from(argument), 0..=u64::from(MAX_SUPERBLOCKS) - 1)?;
@@ -304,7 +342,7 @@ pub(super) fn decode_cdb(cdb: Reader<'_>) -> Result<Option<(Parsed, u32)>, Decod
             Some(quarters) => bytes == 4 * quarters.entries(),
             None => bytes == 0 || bytes == SEGMENT_BYTES,
         },
-        Op::EntryTransfer => bytes == ENTRY_TRANSFER_BYTES,
+        Op::EntryTransfer | Op::EntriesAgain => bytes == ENTRY_TRANSFER_BYTES,
         _ => bytes.is_multiple_of(8),
     };
     if !fits {

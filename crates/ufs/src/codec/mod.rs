@@ -237,7 +237,7 @@ fn check_residual(
     let want = match *op {
         Op::Read { len, .. } | Op::HpbRead { len, .. } | Op::MappedRead { len, .. } => u64::from(len) * UNIT_BYTES,
         Op::SegmentRead { .. } => u64::from(hpufs::SEGMENT_BYTES),
-        Op::EntryTransfer => u64::from(hpufs::ENTRY_TRANSFER_BYTES),
+        Op::EntryTransfer | Op::EntriesAgain => u64::from(hpufs::ENTRY_TRANSFER_BYTES),
         Op::CacheQuery => u64::from(mapplus::CACHE_QUERY_BYTES),
         Op::HpbReadBuffer { .. } => {
             let left = u64::from(residual % info.hpb_entry_bytes);

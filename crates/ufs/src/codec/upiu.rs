@@ -95,6 +95,7 @@ const SET_FREED: u8 = 0x8;
 const SET_MAPPED: u8 = 0x9;
 const GOOD: u8 = 0x00;
 const CHECK_CONDITION: u8 = 0x02;
+const BUSY: u8 = 0x08;
 
 /// A COMMAND UPIU with its extension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -280,6 +281,13 @@ pub fn plain_response(lun: u8, tag: Tag, residual: u32, sense: Option<(u8, u8)>)
         (bytes[7], bytes[11]) = (CHECK_CONDITION, SENSE_BYTES as u8);
         bytes.extend_from_slice(&sense_bytes(key, asc));
     }
+    bytes
+}
+
+/// A RESPONSE UPIU with status BUSY: nothing has been done, and the host is to ask again later (SAM-5 clause 5.3.1).
+pub fn busy(lun: u8, tag: Tag) -> Vec<u8> {
+    let mut bytes = plain_response(lun, tag, 0, None);
+    bytes[7] = BUSY;
     bytes
 }
 

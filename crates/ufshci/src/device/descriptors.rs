@@ -1,5 +1,6 @@
 //! Descriptors (JESD220E clause 14.1). Fields that are not named here are 0.
 
+use ufs::codec::hpufs;
 use ufs::{DeviceInfo, Health};
 use units::UNIT_BYTES;
 
@@ -70,6 +71,10 @@ impl Device {
             (GEOMETRY, 0) => Some(self.geometry_descriptor(told)),
             (POWER, 0) => Some(empty(POWER, 0x62)),
             (HEALTH, 0) => Some(health_descriptor(&told.health)),
+            // Clause 3.1 of the HP-UFS protocol.
+            (hpufs::DESCRIPTOR_IDN, 0) if self.description.hp_ufs => {
+                Some(hpufs::descriptor(info, self.power_on).to_vec())
+            }
             _ => None,
         }
     }

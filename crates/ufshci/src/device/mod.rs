@@ -5,6 +5,7 @@ mod descriptors;
 mod query;
 pub mod scsi;
 
+use ufs::codec::hpufs::PowerOn;
 use ufs::{Booster, BoosterControl, BoosterFlags, DeviceInfo, Health};
 
 use crate::description::Description;
@@ -18,6 +19,8 @@ pub struct Device {
     attributes: Attributes,
     flags: Flags,
     persistent: Persistent,
+    /// Of HP-UFS; up to date when a query begins.
+    pub power_on: PowerOn,
 }
 
 /// What the medium tells for a query.
@@ -40,6 +43,7 @@ impl Device {
             attributes: Attributes::default(),
             flags: Flags::default(),
             persistent: Persistent::default(),
+            power_on: PowerOn::default(),
         }
     }
 

@@ -61,6 +61,11 @@ impl Core {
         entries
     }
 
+    /// The host has lost responses: every entry that is left goes to it again.
+    pub fn send_again(&mut self) {
+        self.log.send_again();
+    }
+
     /// Units in programs in flight that will need a log entry.
     #[inline]
     pub fn units_to_log(&self) -> usize {
