@@ -193,3 +193,15 @@ fn a_block_with_segments_to_ask_for_does_not_wait_for_the_last() {
 fn the_table_takes_a_bitmap_and_a_number_for_each_block() {
     assert_eq!(log_blocks().table_bytes(), 6 * (3 * 8 + 8));
 }
+
+#[test]
+fn what_was_asked_is_asked_again_when_the_host_has_lost_it() {
+    let mut bench = Bench::new();
+    assert_eq!([bench.ask(9), bench.ask(9), bench.ask(9)], [Some(A), Some(B), None]);
+    bench.log.ask_again();
+    assert_eq!([bench.ask(9), bench.ask(9), bench.ask(9)], [Some(A), Some(B), None]);
+    bench.log.answered(A);
+    bench.copies.written.push((A, 9));
+    bench.log.ask_again();
+    assert_eq!([bench.ask(9), bench.ask(9)], [Some(B), None], "A is on flash");
+}

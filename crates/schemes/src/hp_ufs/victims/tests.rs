@@ -113,6 +113,8 @@ fn the_superblock_named_for_wear_levelling_is_asked_for_once() {
         assert_eq!(victims.question(), expected);
         assert_eq!(victims.question(), None);
     }
+    victims.ask_again();
+    assert_eq!([victims.question(), victims.question()], [Some(Superblock(2)), None], "the host has lost the question");
     assert!(!victims.wanted());
     assert_eq!(victims.bitmap(&core, for_wear(1), LAST), Status::InvalidField, "another one was asked for");
     assert_eq!(victims.bitmap(&core, for_wear(2), LAST), Status::Good);
