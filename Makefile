@@ -22,8 +22,9 @@ TRACES ?= ../shared/traces
 CLIENTS := fio qemu-io nbdkit nbdfuse sqlite3 fusermount3 fuse2fs mkfs.ext4 mkfs.xfs mkfs.btrfs
 CLIENT_PACKAGES := fio qemu-utils nbdkit libnbd-bin sqlite3 fuse3 fuse2fs e2fsprogs xfsprogs btrfs-progs postgresql
 
-# Which of Debian's kernels ufsim linux boots: 6.1, or 6.12, which has no HPB.
+# Which of Debian's kernels ufsim linux boots: 6.1, or 6.12, which has no HPB. With CHECKS=1 it watches itself.
 KERNEL ?= 6.1
+CHECKS ?=
 
 # Least length of make soak-device.
 MINUTES ?= 20
@@ -58,7 +59,7 @@ help:
 	@echo "make test-linux  Linux as the host: more repeats, resets and power cuts (a quarter of an hour)"
 	@echo "make soak-device  20 minutes of fio on a live device with 30 power cuts and 3 kills of its server (MINUTES=20)"
 	@echo "make bench-device  speed, punctuality and memory of live devices, fio against the simulator (about ten minutes)"
-	@echo "make linux    the kernel that ufsim linux boots, from Debian's source (five minutes; KERNEL=6.12)"
+	@echo "make linux    the kernel that ufsim linux boots, from Debian's source (five minutes; KERNEL=6.12, CHECKS=1)"
 	@echo "make explore  every order of a few requests and power cuts on a tiny device (15 minutes, EXPLORE_SECONDS=900)"
 	@echo "make mutants  changes what a branch has changed once more: does a test fail? (fetches cargo-mutants)"
 	@echo "make fuzz     every fuzz target for 10 minutes (SECONDS=600); needs a C++ compiler, fetches cargo-fuzz"
@@ -150,7 +151,7 @@ explore: .venv/.packages
 
 # Does nothing if the same kernel is there: it lies in a folder for caches, under a digest of all that goes into it.
 linux: install
-	$(BIN)/python linux/build.py --kernel $(KERNEL)
+	$(BIN)/python linux/build.py --kernel $(KERNEL) $(if $(CHECKS),--checks)
 
 # Programs that use live devices; root installs them, others have to have them.
 clients:

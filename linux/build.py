@@ -219,13 +219,16 @@ def main() -> None:
     """Builds, or says that everything is there."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--kernel", default="6.1", choices=tuple(UNKNOWN), help="which of Debian's kernels")
-    package = f"linux-source-{arguments.parse_args().kernel}"
+    arguments.add_argument("--checks", action="store_true", help="with what is in guest/checks: a slower kernel")
+    given = arguments.parse_args()
+    package = f"linux-source-{given.kernel}"
     install(missing(package))
     version = output("apt-cache", "show", package).split("Version: ")[1].split("\n")[0]
-    inputs = digest(version)
+    config = (HERE / "config").read_text() + ((HERE / "checks").read_text() if given.checks else "")
+    inputs = digest(version, config)
     place = cache() / inputs
     if not (place / "manifest.json").exists():
-        build(package, version, place)
+        build(package, version, config, place)
     newest().unlink(missing_ok=True)
     newest().symlink_to(inputs)
     print(f"{place}: Linux {version} and its tools")
@@ -261,20 +264,21 @@ def install(packages: list[str]) -> None:
         subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *real], check=True)
 
 
-def digest(version: str) -> str:
+def digest(version: str, config: str) -> str:
     """A name for everything that decides the result."""
-    parts = [version, output("gcc", "--version"), Path(__file__).read_text()]
+    parts = [version, config, output("gcc", "--version"), Path(__file__).read_text()]
     parts += [path.read_text() for path in sorted(HERE.iterdir())]
     parts += [output("dpkg-query", "-W", "-f", "${Package} ${Version}\n", *GUEST)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def build(package: str, version: str, place: Path) -> None:
+def build(package: str, version: str, config: str, place: Path) -> None:
     """Makes everything in a folder beside the place, and moves it there when it is whole."""
     began = time.monotonic()
     work = place.with_name(place.name + ".work")
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
+    (work / "config").write_text(config)
     kernel = compile_kernel(package, work)
     shutil.copy(kernel, work / "linux")
     archives, tools = first_files()
@@ -305,11 +309,11 @@ def compile_kernel(package: str, work: Path) -> Path:
     fixed = {"KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "ufsim", "KBUILD_BUILD_HOST": "ufsim"}
     print("compiling the kernel: some five minutes on two processors", flush=True)
     with log.open("w") as out:
-        for target, more in (("allnoconfig", {"KCONFIG_ALLCONFIG": str(HERE / "config")}), ("linux", {})):
+        for target, more in (("allnoconfig", {"KCONFIG_ALLCONFIG": str(work / "config")}), ("linux", {})):
             done = subprocess.run([*make, target], env={**os.environ, **fixed, **more}, stdout=out, stderr=out)
             if done.returncode != 0:
                 raise SystemExit(f"make {target} failed; its end:\n{log.read_text()[-2000:]}\nall of it: {log}")
-    check_config(objects / ".config", UNKNOWN[release])
+    check_config(objects / ".config", work / "config", UNKNOWN[release])
     return objects / "linux"
 
 
@@ -334,10 +338,10 @@ def add(tree: Path, release: str) -> None:
             shutil.copy(path, tree / "drivers/ufs/core" / path.name)
 
 
-def check_config(made: Path, unknown: tuple[str, ...]) -> None:
+def check_config(made: Path, asked: Path, unknown: tuple[str, ...]) -> None:
     """Ends if the kernel has not taken a line of the configuration that it knows."""
     got = made.read_text().splitlines()
-    wanted = [line for line in (HERE / "config").read_text().splitlines() if line.startswith("CONFIG_")]
+    wanted = [line for line in asked.read_text().splitlines() if line.startswith("CONFIG_")]
     lost = [line for line in wanted if line not in got and line not in unknown]
     if lost:
         raise SystemExit(f"the kernel's configuration has not taken {', '.join(lost)}")

@@ -182,6 +182,19 @@ def test_a_scheduler_can_ask_what_the_mapping_cache_holds(tmp_path):
         linux.run(job(tmp_path, "true"), "dftl", settings=lent, **how)
 
 
+@pytest.mark.parametrize(
+    ("scheme", "profile", "scheduler"),
+    [("hpb-linux", "tiny", None), ("hp-ufs", "tiny", None), ("dftl", "emmc-map-plus", "map-plus")],
+)
+def test_the_kernel_has_nothing_to_complain_about(tmp_path, scheme, profile, scheduler):
+    """Much more with `make linux CHECKS=1`. What User Mode Linux does with its own maps is suspicious in each of them."""
+    mixed = FIO.replace("--fsync=8", "--fsync=32 --loops=2 --verify=crc32c")
+    run = linux.run(job(tmp_path, mixed, fs="f2fs"), scheme, profile=profile, scheduler=scheduler)
+    assert run.status == 0, run.stderr
+    complaints = re.findall(r".*(?:BUG|WARNING: (?!suspicious RCU)|INFO: |Oops|corruption).*", run.console)
+    assert not complaints
+
+
 def test_a_shell_does_what_its_lines_say_however_fast_they_come(tmp_path):
     lines = [
         "cd /tmp",
