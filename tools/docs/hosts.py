@@ -20,6 +20,12 @@ def hpb(rows: list[Row]) -> str:
     return table(("who decides", "counter", "driver>", "model>"), cells)
 
 
+def hp_ufs(rows: list[Row]) -> str:
+    """Counters of HP-UFS's host."""
+    cells = [[code(one["counter"]), f"{one['kernel']:,}", f"{one['model']:,}"] for one in rows]
+    return table(("counter", "driver>", "model>"), cells)
+
+
 def counted(rows: list[Row]) -> str:
     """Requests or commands that come out."""
     cells = [[one["case"], *(f"{one[key]:,}" for key in ("queued", "kernel", "model") if key in one)] for one in rows]
@@ -71,6 +77,7 @@ def span(values: list[float], form: str) -> str:
 
 PARTS: dict[str, Callable[[list[Row]], str]] = {
     "hpb": hpb,
+    "hp_ufs": hp_ufs,
     "splits": counted,
     "merges": counted,
     "orders": orders,
