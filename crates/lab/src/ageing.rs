@@ -200,17 +200,18 @@ mod tests {
              power.clkgate_jitter_us power.clk_ungate_us power.autosuspend_delay_ms power.sleep_enter_us \
              power.sleep_exit_us power.other_use_percent power.other_use_within_ms energy.vcc_mv energy.vccq2_mv \
              energy.die_ua energy.busy_ua energy.idle_ua energy.hibern8_ua energy.clk_gated_ua energy.sleep_ua \
-             host.tags host.internal_tags host.max_transfer_kib host.memory_mib host_time.nr_requests \
-             host_time.plugs host_time.processors host_time.read_submit_ns host_time.read_submit_page_ns \
-             host_time.read_delay_ns host_time.read_complete_ns host_time.read_complete_page_ns \
-             host_time.write_submit_ns host_time.write_submit_page_ns host_time.write_delay_ns \
-             host_time.write_complete_ns host_time.write_complete_page_ns host_time.meta_submit_ns \
-             host_time.meta_submit_page_ns host_time.meta_delay_ns host_time.meta_complete_ns \
-             host_time.meta_complete_page_ns host_time.other_submit_ns host_time.other_delay_ns \
-             host_time.other_complete_ns host_time.processor_idle_us host_time.processor_wake_us \
-             host_time.stall_percent host_time.stall_pause_ms host_time.stall_after_min_ms \
-             host_time.stall_after_max_ms host_time.stall_min_us host_time.stall_max_us \
-             host_time.preempt_per_million host_time.preempt_min_us host_time.preempt_max_us"
+             host.tags host.internal_tags host.max_transfer_kib host.memory_mib host.wb_on host.wb_buf_flush \
+             host.wb_buf_flush_during_h8 host_time.nr_requests host_time.plugs host_time.processors \
+             host_time.read_submit_ns host_time.read_submit_page_ns host_time.read_delay_ns \
+             host_time.read_complete_ns host_time.read_complete_page_ns host_time.write_submit_ns \
+             host_time.write_submit_page_ns host_time.write_delay_ns host_time.write_complete_ns \
+             host_time.write_complete_page_ns host_time.meta_submit_ns host_time.meta_submit_page_ns \
+             host_time.meta_delay_ns host_time.meta_complete_ns host_time.meta_complete_page_ns \
+             host_time.other_submit_ns host_time.other_delay_ns host_time.other_complete_ns \
+             host_time.processor_idle_us host_time.processor_wake_us host_time.stall_percent \
+             host_time.stall_pause_ms host_time.stall_after_min_ms host_time.stall_after_max_ms \
+             host_time.stall_min_us host_time.stall_max_us host_time.preempt_per_million host_time.preempt_min_us \
+             host_time.preempt_max_us"
         );
     }
 
