@@ -187,7 +187,7 @@ def test_a_scheduler_can_ask_what_the_mapping_cache_holds(tmp_path):
     [("hpb-linux", "tiny", None), ("hp-ufs", "tiny", None), ("dftl", "emmc-map-plus", "map-plus")],
 )
 def test_the_kernel_has_nothing_to_complain_about(tmp_path, scheme, profile, scheduler):
-    """Much more with `make linux CHECKS=1`. What User Mode Linux does with its own maps is suspicious in each of them."""
+    """Much more with `make linux CHECKS=1`. What User Mode Linux does with its own maps is suspicious in each."""
     mixed = FIO.replace("--fsync=8", "--fsync=32 --loops=2 --verify=crc32c")
     run = linux.run(job(tmp_path, mixed, fs="f2fs"), scheme, profile=profile, scheduler=scheduler)
     assert run.status == 0, run.stderr

@@ -28,8 +28,8 @@ params::params! {
 }
 
 impl SlcParams {
-    /// What they stand for. At least `least_free` superblocks are left to other uses. The host sets `flags`, and the link
-    /// hibernates after an idle time.
+    /// What they stand for. At least `least_free` superblocks are left to other uses. The host sets `flags`, and the
+    /// link hibernates after an idle time.
     pub fn config(&self, least_free: u32, flags: BoosterFlags, hibernates_after: Option<Nanos>) -> SlcConfig {
         let has_booster = self.superblocks > 0 && self.write_booster;
         SlcConfig {

@@ -252,8 +252,8 @@ fn a_flush_leaves_nothing_in_the_buffer() {
     }
 }
 
-/// Anything that the host may do to the buffer, among writes and trims, with power cuts: no data are lost, and flags are
-/// those of a reset.
+/// Anything that the host may do to the buffer, among writes and trims, with power cuts: no data are lost, and flags
+/// are those of a reset.
 #[test]
 fn whatever_the_host_does_to_it_data_survive_power_cuts() {
     for (i, kind) in self_reliant().enumerate() {

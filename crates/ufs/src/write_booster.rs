@@ -4,8 +4,8 @@
 //! # Glossary
 //! - **buffer**: flash in SLC mode that takes writes first. It is shared by all logical units.
 //! - **flush**: copying what is in the buffer to normal storage. What was written first goes first.
-//! - **user space preserved, reduced**: the buffer takes its room from what is free, and shrinks as the device fills; or
-//!   the capacity is smaller from the start by what the buffer takes as normal storage.
+//! - **user space preserved, reduced**: the buffer takes its room from what is free, and shrinks as the device fills;
+//!   or the capacity is smaller from the start by what the buffer takes as normal storage.
 //!
 //! Flags and sizes that are said to be *volatile* are 0 after a power cut or a reset.
 

@@ -7,9 +7,7 @@
 //!
 //! Everything here is volatile: with the power, flags and sizes return to those of the configuration.
 
-use ufs::{
-    Booster, BoosterControl, BoosterFlags, FlushStatus, Health, ResizeHint, ResizeStatus, UserSpace, life_time, pre_eol,
-};
+use ufs::{Booster, BoosterControl, BoosterFlags, FlushStatus, ResizeHint, ResizeStatus, UserSpace};
 use units::{Nanos, Superblock};
 
 use crate::core::Core;
@@ -169,21 +167,5 @@ impl Core {
             hint: self.resize_hint(&config),
             life_time: self.life_time_data(),
         })
-    }
-
-    /// Data superblocks take turns in SLC mode, so the cache is as worn as all of them.
-    fn life_time_data(&self) -> u8 {
-        life_time(self.blocks.erases(), self.blocks.count(), self.cfg.endurance.data)
-    }
-
-    /// How worn the device is.
-    pub(crate) fn health(&self) -> Health {
-        let (first, n) = (self.blocks.count(), self.cfg.geometry.meta_superblocks);
-        let metadata = (first..first + n).map(|sb| u64::from(self.nand.erase_count(Superblock(sb)))).sum();
-        Health {
-            pre_eol: pre_eol(self.blocks.lost(), self.blocks.count().saturating_sub(self.least_superblocks())),
-            life_time_slc: life_time(metadata, n, self.cfg.endurance.metadata),
-            life_time_data: self.life_time_data(),
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! What every part of the firmware works on: flash, SRAM, tables, and the effects of the current call.
 
 mod booster;
+mod health;
 mod lend;
 pub(crate) mod ops;
 
@@ -681,19 +682,6 @@ impl Core {
     pub(crate) fn repeat(&mut self, failed: nand::Completed) {
         self.stats.read_retries += 1;
         self.nand.submit(self.now, failed.read_again(), &mut self.effects.wakes);
-    }
-
-    /// True if so few superblocks are left that writes could stop for ever; then nothing more is written. Superblocks
-    /// that will not be erased again do not count as left, because GC gains nothing from them. After a power cut the
-    /// device has forgotten which these are, and superblocks that were open are full: then none may be left at all.
-    pub(crate) fn is_read_only(&self) -> bool {
-        let few = || self.blocks.count() - self.blocks.lost() < self.least_superblocks();
-        self.blocks.lost() > 0 && (few() || self.blocks.none_left())
-    }
-
-    /// With fewer data superblocks nothing more is written.
-    fn least_superblocks(&self) -> u32 {
-        self.cfg.capacity_units.div_ceil(self.layout.superblock_units()) + self.cfg.gc.reserve + 8
     }
 
     /// A read of a page has ended. Its superblock may have waited for that to be erased.

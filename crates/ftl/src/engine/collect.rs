@@ -296,7 +296,7 @@ impl<M: Mapping> Engine<M> {
         true
     }
 
-    /// True if the last copies of a superblock must not wait for a full row: only then it is empty, as the host wants it.
+    /// True if the last copies of a superblock must not wait for a full row: only so it is empty, as the host wants it.
     fn must_end_fold(&self) -> bool {
         let in_slc = self.gc.victim.as_ref().is_some_and(|victim| self.core.blocks.slc().holds(victim.sb));
         in_slc && self.core.cfg.slc.booster.is_some()

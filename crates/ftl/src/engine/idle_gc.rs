@@ -108,8 +108,8 @@ impl<M: Mapping> Engine<M> {
         self.core.cfg.slc.booster.is_some() && M::HOST != HostRole::KeepsMapping && self.core.folds_after().is_some()
     }
 
-    /// Nothing can be folded now, or what was folded is not free yet. Asks for a map flush if that may help. True if it can begin; one that is under way, or
-    /// programs, will end and bring the firmware back here.
+    /// Nothing can be folded now, or what was folded is not free yet. Asks for a map flush if that may help. True if it
+    /// can begin; one that is under way, or programs, will end and bring the firmware back here.
     fn flush_map_to_fold(&mut self) -> bool {
         if self.core.flushing || self.core.programs > 0 {
             return false;

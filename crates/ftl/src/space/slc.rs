@@ -1,11 +1,11 @@
-//! Superblocks in SLC mode: a write cache, WriteBooster (JESD220G clause 13.4.18, `core/booster.rs`) or one that firmware
-//! has on its own.
+//! Superblocks in SLC mode: a write cache, WriteBooster (JESD220G clause 13.4.18, `core/booster.rs`) or one that
+//! firmware has on its own.
 //!
 //! A superblock is opened in one of two modes. In SLC mode its cells hold one bit: programs, reads and erases take the
 //! times of SLC, and it has room for one page where it would have had `bits_per_cell`. Host data go to superblocks in
 //! SLC mode as long as fewer than the cache's size are in use and enough others are free; the rest goes to ordinary
-//! ones. So the cache is shared: it takes its room from what is free. WriteBooster with a reduced user space has its own
-//! room: superblocks that it could still take do not count as free.
+//! ones. So the cache is shared: it takes its room from what is free. WriteBooster with a reduced user space has its
+//! own room: superblocks that it could still take do not count as free.
 //!
 //! *Folding* copies what is valid in a superblock in SLC mode to ordinary ones, and erases it. It is a GC step: GC
 //! takes such a superblock by its policy whenever it needs room (it gains more with one than with most others), and in

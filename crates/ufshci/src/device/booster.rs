@@ -5,7 +5,7 @@ use ufs::codec::query::QueryRequest;
 use ufs::{Booster, BoosterControl, BoosterFlags, ResizeHint, UserSpace};
 use units::{MIB, UNIT_BYTES};
 
-use super::descriptors::put;
+use super::bytes::put;
 use super::query::{Found, failure};
 
 /// An allocation unit: dSegmentSize of 4 MiB times bAllocationUnitSize of 1.
@@ -165,7 +165,8 @@ pub fn describe(bytes: &mut [u8], booster: &Booster) {
     put(bytes, 0x4D, &support.to_be_bytes()); // wExtendedWriteBoosterSupport
     bytes[0x53] = u8::from(preserves); // bWriteBoosterBufferPreserveUserSpaceEn
     bytes[0x54] = 1; // bWriteBoosterBufferType: shared
-    put(bytes, 0x55, &allocation_units(booster.configured_units).to_be_bytes()); // dNumSharedWriteBoosterBufferAllocUnits
+    // dNumSharedWriteBoosterBufferAllocUnits
+    put(bytes, 0x55, &allocation_units(booster.configured_units).to_be_bytes());
 }
 
 /// Its fields of the geometry descriptor.

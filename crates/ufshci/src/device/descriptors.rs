@@ -5,6 +5,7 @@ use ufs::{DeviceInfo, Health};
 use units::UNIT_BYTES;
 
 use super::booster::{describe, describe_geometry};
+use super::bytes::put;
 use super::{Device, Told};
 use crate::registers::SLOTS;
 
@@ -32,11 +33,6 @@ const REVISION_STRING: u8 = 5;
 
 /// Revision of the product.
 pub const REVISION: &str = "0001";
-
-/// Puts big-endian bytes at a place.
-pub fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
-    bytes[at..at + value.len()].copy_from_slice(value);
-}
 
 fn empty(kind: u8, len: u8) -> Vec<u8> {
     let mut bytes = vec![0; len.into()];

@@ -1,6 +1,7 @@
 //! The part of a device that answers without flash: descriptors, attributes, flags, and SCSI commands about the unit.
 
 mod booster;
+mod bytes;
 mod descriptors;
 mod query;
 pub mod scsi;

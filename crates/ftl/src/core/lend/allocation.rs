@@ -45,8 +45,8 @@ impl Core {
         self.idle_gc_wanted().is_some()
     }
 
-    /// While a scheme is told that GC is starved: what it can not collect are superblocks to be folded for a host, and a
-    /// map flush may be all that they wait for.
+    /// While a scheme is told that GC is starved: what it can not collect are superblocks to be folded for a host, and
+    /// a map flush may be all that they wait for.
     pub fn fold_waits(&self) -> bool {
         self.fold_waits
     }
