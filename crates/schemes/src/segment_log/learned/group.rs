@@ -134,8 +134,11 @@ fn add(levels: &mut Vec<Level>, batch: &[Point]) {
         let members = segment.members();
         if !segment.is_accurate() {
             // The CRB has an address once, with the newest of its segments.
-            let newer = |s: Segment| if s.is_accurate() { Some(s) } else { s.under(&members) };
-            levels.iter_mut().for_each(|level| *level = level.drain(..).filter_map(newer).collect());
+            let keeps_more = |older: &mut Segment| {
+                let crossed = !older.is_accurate() && older.overlaps(&segment);
+                !crossed || older.clone().under(&members).map(|left| *older = left).is_some()
+            };
+            levels.iter_mut().for_each(|level| level.retain_mut(keeps_more));
         }
         let overlapped: Vec<Segment> = levels[0].extract_if(.., |older| older.overlaps(&segment)).collect();
         for older in overlapped.into_iter().filter_map(|older| older.under(&members)) {

@@ -254,11 +254,11 @@ fn approximate(points: &[Point]) -> Option<(Segment, usize)> {
     let mut n = 1;
     for point in &points[1..] {
         let run = i64::from(point.at - origin.at);
-        let passing: Vec<Lines> = lines.iter().filter_map(|lines| lines.through(run, point)).collect();
-        if passing.is_empty() {
+        if lines.iter().all(|lines| lines.through(run, point).is_none()) {
             break;
         }
-        (lines, n) = (passing, n + 1);
+        lines.retain_mut(|lines| lines.through(run, point).map(|passing| *lines = passing).is_some());
+        n += 1;
     }
     let best = lines.iter().min_by_key(|lines| lines.place.abs_diff(origin.place))?;
     let members = points[..n].iter().map(|point| point.at).collect();
