@@ -144,7 +144,8 @@ def test_the_kernel_steers_write_booster(tmp_path):
     device = run.result.counters["device"]
     assert [kind, on, *flags, eol] == ["0x01", "1", "true", "true", "true", "0x01"]
     assert int(size, 16) > 0 and device["slc_units_programmed"] >= 2048
-    assert int(after_write, 16) < 10 and (status, after_flush) == ("0x03", "0x0A")
+    # Of the buffer less than all is left, then the flush is completed, and all of it is.
+    assert int(after_write, 16) < 10 and (int(status, 16), int(after_flush, 16)) == (3, 10)
     assert device["gc_units_programmed"] >= 2048
     off = linux.run(job(tmp_path, BOOSTED % ("echo 0 > wb_on", "")), "ufs", profile="tiny", settings=boosted)
     assert off.result.counters["device"]["slc_units_programmed"] == 0
@@ -153,7 +154,8 @@ def test_the_kernel_steers_write_booster(tmp_path):
 def test_the_scheduler_is_that_of_the_scheme(tmp_path):
     show = job(tmp_path, "cat /sys/block/sda/queue/scheduler")
     runs = [linux.run(show, "ufs", profile="tiny", scheduler=name) for name in ("noop", "mq-deadline")]
-    assert [run.stdout.split() for run in runs] == [["[none]", "mq-deadline"], ["[mq-deadline]", "none"]]
+    assert ["[none]" in run.stdout for run in runs] == [True, False]
+    assert "[mq-deadline]" in runs[1].stdout
 
 
 @pytest.mark.parametrize("scheduler", map_plus.SCHEDULERS)

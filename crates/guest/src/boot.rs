@@ -54,7 +54,7 @@ pub struct Boot {
     pub seed: u64,
     /// What processors cost.
     pub cost: Cost,
-    /// More words of the kernel's command line: parameters of a driver.
+    /// More words of the kernel's command line: parameters of drivers.
     pub parameters: Vec<String>,
 }
 

@@ -158,7 +158,8 @@ impl Session {
         // Only the guest that has gone knew where HP-UFS keeps data; the device finds out when it is switched on.
         let both = self.has_hp_ufs();
         self.controller.medium_mut().begin(both);
-        let guest = Guest::start(&Boot { parameters: self.parameters(), ..boot.clone() })?;
+        let parameters = [&boot.parameters[..], &self.parameters()].concat();
+        let guest = Guest::start(&Boot { parameters, ..boot.clone() })?;
         let name = self.outside.machine().profile.origin.clone();
         let (mut observe, mut began) = (Some(observe), None);
         let mut begins = |controller: &mut Controller<Simulated>, at: SimTime| {
