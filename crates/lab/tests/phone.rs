@@ -213,7 +213,7 @@ fn what_does_not_fit_is_told() {
     let path = scenario("wrong", "[sqlite]\n");
     assert!(config(&path, "ufs").contains("is no scenario of a phone: it must be TOML with a table [phone]"));
     let path = scenario("wrong", "[fone]\n");
-    assert!(config(&path, "ufs").contains("it must have a table [phone], a scenario of a phone, [sqlite], a SQLite"));
+    assert!(config(&path, "ufs").contains("is no workload: it must have a table [phone]"));
     let path = scenario("wrong", "[phone]\napps = [\n# [phone]\nx");
     assert!(config(&path, "ufs").contains("line 4: "), "{}", config(&path, "ufs"));
     let path = scenario("wrong", "[phone]\napps = [\"UB\"]\n[recorded]\ntrace = \"nowhere.csv\"\n");
