@@ -24,7 +24,7 @@ SCHEME_STYLES = {
     "ufs-tuned": SchemeStyle("#bbbbbb", "\\\\", "$u$", DASHED),
     "hpb-tuned": SchemeStyle("#8c510a", "\\\\", "$h$", DASHED),
     "ufs-compressed": SchemeStyle("#999933", "\\\\", "$c$", DASHED),
-    "leaftl": SchemeStyle("#4b7d2a", "\\\\", "$l$", DASHED),
+    "leaftl": SchemeStyle("#6a3d9a", "\\\\", "$l$", DASHED),
     "hp-ufs": SchemeStyle("#0072b2", "", "P", SOLID),
     "ideal": SchemeStyle("#009e73", "", "*", SOLID),
     "hpb-linux": SchemeStyle("#ddcc77", "//", "D", DASHED),

@@ -23,10 +23,11 @@ impl Engine {
     /// # Panics
     /// See [`Engine::step`].
     pub fn save(&mut self, at: SimTime, off: WhileOff) -> bool {
+        // What was saved before may have ended by then: a log of arrivals goes from one to the next.
+        self.arrive(at);
         if self.saving.is_wanted() {
             return false;
         }
-        self.arrive(at);
         let now = self.now();
         if let Some(log) = &mut self.log {
             log.saved(now);
