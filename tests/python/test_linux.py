@@ -164,7 +164,8 @@ def test_the_schedulers_of_map_plus_do_as_their_models(scheduler):
     for name, count in row["kernel"].items():
         # The first read of each burst of 32 is sent before the model sees the others.
         assert count == pytest.approx(row["model"][name], abs=row["reads"] / 32), name
-    assert row["same"] > (0.99 if scheduler == "row" else 0.6)
+    # A read that is out of its place moves those behind it in its burst; RoW has no choice among reads.
+    assert row["same"] == 1 if scheduler == "row" else row["same"] > 0.6
     assert scheduler == "row" or row["kernel"]["prioritised"] > 400
 
 

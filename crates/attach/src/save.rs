@@ -18,7 +18,7 @@ use crate::saving::{Saving, WhileOff};
 
 impl Engine {
     /// From a time on, switches the device off as soon as it has done what is under way, does something with it, and
-    /// switches it on. A power cut before drops `off`. False, and nothing happens, if that is under way already.
+    /// switches it on. A power cut before drops `off`. False, and nothing but time going on, if that is under way then.
     ///
     /// # Panics
     /// See [`Engine::step`].

@@ -397,7 +397,14 @@ fn a_log_of_arrivals_repeats_the_run() {
         bench.cut();
         bench.at = bench.engine.now();
         bench.engine.set_memory(bench.at, 1 << 20).expect("a limit that will do");
-        assert!(bench.engine.save(bench.at, Box::new(|device, _| device)));
+        // One after the other, and nothing between them in the log.
+        for _ in 0..2 {
+            assert!(bench.engine.save(bench.at, Box::new(|device, _| device)));
+            while bench.engine.is_saving() {
+                bench.engine.step();
+            }
+            bench.at = bench.engine.now();
+        }
         bench.engine.set_faults(bench.at, faults(20_000, 0));
         (0..200).for_each(|_| bench.ask());
         bench.rest();
