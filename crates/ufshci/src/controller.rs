@@ -483,6 +483,9 @@ impl<M: Medium> Controller<M> {
                 continue;
             };
             self.counters.tasks += 1;
+            if request.function == task::LU_RESET {
+                self.device.reset_unit(request.lun);
+            }
             let (task, given_up) = Task::begin(slot, request, &mut self.slots);
             self.counters.aborted_slots += u64::from(given_up.count_ones());
             match task.waits_for {

@@ -15,7 +15,7 @@ const RESPONSE_AT: u64 = 48;
 const ABORT_TASK: u8 = 0x01;
 const ABORT_TASK_SET: u8 = 0x02;
 const CLEAR_TASK_SET: u8 = 0x04;
-const LU_RESET: u8 = 0x08;
+pub const LU_RESET: u8 = 0x08;
 const QUERY_TASK: u8 = 0x80;
 const QUERY_TASK_SET: u8 = 0x81;
 

@@ -268,6 +268,15 @@ impl Host {
         (response[6], value, response[32..32 + len].to_vec())
     }
 
+    /// As a driver does it: each unit tells once that the power was off.
+    fn hear_of_reset(&mut self) {
+        for lun in [0x00, 0xD0] {
+            self.ring(0, &command(0, lun, 0, &[0; 6], 0), 0);
+            let response = self.wait(0);
+            assert_eq!((response[7], response[36], response[46]), (2, 6, 0x29), "unit {lun:02x}: UNIT ATTENTION");
+        }
+    }
+
     fn scsi_in(&mut self, slot: u8, lun: u8, cdb: &[u8], bytes: usize) -> Vec<u8> {
         self.ring(slot, &command(slot, lun, 0x40, cdb, bytes), bytes);
         let response = self.wait(slot);
@@ -320,6 +329,7 @@ fn up(hpb: bool) -> Host {
 
 fn brought_up(mut host: Host) -> Host {
     host.bring_up();
+    host.hear_of_reset();
     host
 }
 
@@ -473,10 +483,31 @@ fn a_reset_forgets_everything_but_the_device() {
 }
 
 #[test]
+fn a_unit_tells_once_that_it_was_reset() {
+    let mut host = up(false);
+    host.scsi_in(1, 0, &[0; 6], 0);
+    assert_eq!(host.task(0x08, 0), 0, "LU RESET of unit 0");
+    assert_eq!(host.scsi_in(1, 0, &[0x12, 0, 0, 0, 36, 0], 36)[0], 0, "INQUIRY is answered all the same");
+    assert_eq!(host.scsi_in(1, 0xD0, &[0x03, 0, 0, 0, 18, 0], 18)[2], 0, "it is not the device's unit that was reset");
+    host.write_blocks(2, 5, &[5; BLOCK]);
+    let response = host.wait(2);
+    assert_eq!((response[7], response[36], response[46]), (2, 6, 0x29), "and nothing was written");
+    assert!(host.scsi_in(1, 0, &blocks_cdb(0x28, 5, 1), BLOCK) == [0; BLOCK]);
+    host.task(0x08, 0);
+    let sense = host.scsi_in(1, 0, &[0x03, 0, 0, 0, 18, 0], 18);
+    assert_eq!((sense[2], sense[12]), (6, 0x29), "REQUEST SENSE asks for it");
+    host.scsi_in(1, 0, &[0; 6], 0);
+    host.controller.switch_on();
+    host.bring_up();
+    host.hear_of_reset();
+}
+
+#[test]
 fn a_device_that_recovers_says_so() {
     let mut host = Host::new(false, false);
     host.controller.medium_mut().recovering = true;
     host.bring_up();
+    host.hear_of_reset();
     assert_eq!(host.query(0x01, 5, 0x01, 0).1, 1, "fDeviceInit stays");
     host.ring(1, &command(1, 0, 0x40, &blocks_cdb(0x28, 0, 1), BLOCK), BLOCK);
     let response = host.wait(1);

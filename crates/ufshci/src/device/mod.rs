@@ -12,6 +12,7 @@ use ufs::{Booster, BoosterControl, BoosterFlags, DeviceInfo, Health};
 use crate::description::Description;
 use booster::Persistent;
 use query::{Attributes, Flags};
+use scsi::Attention;
 
 /// What the device remembers.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct Device {
     attributes: Attributes,
     flags: Flags,
     persistent: Persistent,
+    /// Logical units that have not yet told of the last reset.
+    attention: Attention,
     /// Of HP-UFS; up to date when a query begins.
     pub power_on: PowerOn,
 }
@@ -44,6 +47,7 @@ impl Device {
             attributes: Attributes::default(),
             flags: Flags::default(),
             persistent: Persistent::default(),
+            attention: Attention::default(),
             power_on: PowerOn::default(),
         }
     }
@@ -52,6 +56,11 @@ impl Device {
     pub fn reset(&mut self) -> [BoosterControl; 3] {
         *self = Device { persistent: self.persistent, ..Device::new(self.description.clone()) };
         [BoosterControl::Flags(BoosterFlags::default()), BoosterControl::Hibernate(false), self.persistent.control()]
+    }
+
+    /// A logical unit has been reset by a task management request.
+    pub fn reset_unit(&mut self, lun: u8) {
+        self.attention.raise(lun);
     }
 }
 

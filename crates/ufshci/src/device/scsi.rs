@@ -18,6 +18,8 @@ const OUT_OF_RANGE: Sense = (0x05, 0x21);
 pub const INVALID_FIELD: Sense = (0x05, 0x24);
 /// ILLEGAL REQUEST, logical unit not supported.
 const NO_UNIT: Sense = (0x05, 0x25);
+/// UNIT ATTENTION, power on, reset, or bus device reset occurred.
+const RESET_OCCURRED: Sense = (0x06, 0x29);
 /// NOT READY, becoming ready.
 const BECOMING_READY: Sense = (0x02, 0x04);
 
@@ -28,6 +30,7 @@ const REPORT_LUNS: u8 = 0x81;
 const BOOT: u8 = 0xB0;
 const RPMB: u8 = 0xC4;
 const DEVICE: u8 = 0xD0;
+const UNITS: [u8; 5] = [UNIT, REPORT_LUNS, BOOT, RPMB, DEVICE];
 
 const TEST_UNIT_READY: u8 = 0x00;
 const REQUEST_SENSE: u8 = 0x03;
@@ -61,6 +64,29 @@ pub enum Scsi {
     Refused(Sense),
 }
 
+/// Units that have yet to tell that they were reset. After power-on that are all (SAM-5 clause 5.14).
+#[derive(Clone, Copy, Debug)]
+pub struct Attention([bool; UNITS.len()]);
+
+impl Default for Attention {
+    fn default() -> Attention {
+        Attention([true; UNITS.len()])
+    }
+}
+
+impl Attention {
+    pub fn raise(&mut self, lun: u8) {
+        if let Some(at) = UNITS.iter().position(|&unit| unit == lun) {
+            self.0[at] = true;
+        }
+    }
+
+    /// True once after each reset of a unit.
+    fn take(&mut self, lun: u8) -> bool {
+        UNITS.iter().position(|&unit| unit == lun).is_some_and(|at| std::mem::take(&mut self.0[at]))
+    }
+}
+
 impl Device {
     /// Does a command, or says that it is the medium's. `ready` is false while the device recovers.
     pub fn scsi(&mut self, lun: u8, cdb: &[u8; 16], info: &DeviceInfo, ready: bool) -> Scsi {
@@ -73,12 +99,16 @@ impl Device {
 
     /// `None` for a command of the medium.
     fn local(&mut self, lun: u8, cdb: &[u8; 16], info: &DeviceInfo) -> Option<Result<Vec<u8>, Sense>> {
-        let there = matches!(lun, UNIT | REPORT_LUNS | BOOT | RPMB | DEVICE);
+        let there = UNITS.contains(&lun);
         let well_known = lun != UNIT;
+        // SPC-4 clause 5.13: these three are done all the same, and REQUEST SENSE is how it may be asked for.
+        if !matches!(cdb[0], INQUIRY | REPORT_LUNS_COMMAND | REQUEST_SENSE) && self.attention.take(lun) {
+            return Some(Err(RESET_OCCURRED));
+        }
         let done = match cdb[0] {
             INQUIRY => self.inquiry(there, well_known, cdb),
             REPORT_LUNS_COMMAND => Ok(cut(&report_luns(), be32(&cdb[6..10]))),
-            REQUEST_SENSE => Ok(cut(&[0x70, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], cdb[4].into())),
+            REQUEST_SENSE => Ok(cut(&self.request_sense(lun), cdb[4].into())),
             _ if !there => Err(NO_UNIT),
             TEST_UNIT_READY | SEND_DIAGNOSTIC => Ok(Vec::new()),
             START_STOP_UNIT => Ok(self.start_stop(lun, cdb)),
@@ -93,6 +123,14 @@ impl Device {
             _ => Err(INVALID_OPCODE),
         };
         Some(done)
+    }
+
+    /// SPC-4 clause 6.39: what a unit has yet to tell, or nothing, in fixed format.
+    fn request_sense(&mut self, lun: u8) -> [u8; 18] {
+        let (key, asc) = if self.attention.take(lun) { RESET_OCCURRED } else { (0, 0) };
+        let mut data = [0; 18];
+        (data[0], data[2], data[7], data[12]) = (0x70, key, 10, asc);
+        data
     }
 
     /// SPC-4 clauses 6.6, 7.8; SBC-3 clause 6.5.
