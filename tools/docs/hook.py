@@ -67,6 +67,7 @@ NAMED: dict[str, Callable[[str], str]] = {
     "fitted": calibration.parameters,
     "residuals": calibration.residuals,
     "twohosts": hosts.part,
+    "inkernel": hosts.claims,
     "today": today.part,
     **papers.NAMED,
 }

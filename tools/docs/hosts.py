@@ -75,6 +75,23 @@ def span(values: list[float], form: str) -> str:
     return " to ".join(texts)
 
 
+def claims(paper: str) -> str:
+    """Claims of a paper as drivers and schedulers of the kernel show them, beside the models on the same jobs."""
+    record = kept(DATA / "kernel-claims.json")
+    cells = [
+        [
+            code(one["claim"]),
+            one["about"],
+            f"{one['of']} over {one['over']}",
+            *(span(one[host], "{:.1f}") for host in ("kernel", "model")),
+        ]
+        for one in record["claims"]
+        if one["claim"].startswith(f"{paper}.")
+    ]
+    heads = ("claim", "case", "gain in per cent", "Linux>", "models>")
+    return table(heads, cells) + f"\n{of_version(record).capitalize()}, {record['seeds']} seeds.\n"
+
+
 PARTS: dict[str, Callable[[list[Row]], str]] = {
     "hpb": hpb,
     "hp_ufs": hp_ufs,

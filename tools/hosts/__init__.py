@@ -1,5 +1,6 @@
 """Two hosts, one truth: the same work through Linux, and through the models of what it does."""
 
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -7,9 +8,11 @@ import typer
 
 app = typer.Typer(add_completion=False, help=__doc__)
 
+Record = Annotated[Path | None, typer.Option(help="file for all numbers")]
+
 
 @app.command()
-def hosts(record: Annotated[Path | None, typer.Option(help="file for all numbers")] = None) -> None:
+def models(record: Record = None) -> None:
     """Compares boosters, block layer, schedulers, SQLite on file systems. Needs make linux; a quarter of an hour."""
     import ufsim
     from tools.hosts import block, hp_ufs, hpb, map_plus, sqlite
@@ -28,3 +31,21 @@ def hosts(record: Annotated[Path | None, typer.Option(help="file for all numbers
         for row in rows:
             print(name, row)
     keep(record, {**origin(ufsim.__version__), "transactions": sqlite.TRANSACTIONS, **found})
+
+
+@app.command()
+def claims(
+    record: Record = None,
+    traces: Annotated[Path | None, typer.Option(help="folder of the papers' traces, which claims of MAP+ need")] = None,
+) -> None:
+    """Measures claims of the papers by the kernel's drivers and schedulers, and by models. Needs make linux; long."""
+    import ufsim
+    from tools.hosts.claims import SEEDS, cases, gained
+    from tools.hosts.replays import shortened
+    from tools.records import keep, origin
+
+    rows = []
+    for row in chain(map(gained, cases()), shortened(traces) if traces else ()):
+        print(row, flush=True)
+        rows.append(row)
+    keep(record, {**origin(ufsim.__version__), "seeds": len(SEEDS), "claims": rows})

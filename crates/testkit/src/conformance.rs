@@ -20,7 +20,16 @@ fn with_each_system(kind: MappingKind, body: impl Fn(Rig, &str)) {
 
 /// The same with these values of the profile.
 pub fn with_each_system_of(set: &[Override], kind: MappingKind, body: impl Fn(Rig, &str)) {
-    let presets: Vec<_> = schemes().iter().filter(|preset| preset.parts.mapping == kind).collect();
+    with_presets(set, kind, usize::MAX, body);
+}
+
+/// Only the first preset with this mapping scheme, for what does not depend on the host.
+fn with_each_variant_of(set: &[Override], kind: MappingKind, body: impl Fn(Rig, &str)) {
+    with_presets(set, kind, 1, body);
+}
+
+fn with_presets(set: &[Override], kind: MappingKind, most: usize, body: impl Fn(Rig, &str)) {
+    let presets: Vec<_> = schemes().iter().filter(|preset| preset.parts.mapping == kind).take(most).collect();
     assert!(!presets.is_empty(), "mapping scheme {} is in no preset", kind.name());
     for settings in std::iter::once(&[][..]).chain(kind.variants().iter().copied()) {
         let own =
@@ -107,7 +116,7 @@ pub fn wear_is_levelled(kind: MappingKind) {
     let spread = 8;
     let profile = Profile::load("tiny", &[]).expect("an embedded profile");
     assert_eq!(profile.device_config([0, 0]).wear_spread, spread);
-    with_each_system(kind, |rig, name| {
+    with_each_variant_of(&[], kind, |rig, name| {
         let stats = wear_out_a_corner(rig);
         assert!(stats.max_erase_count > 3 * u64::from(spread), "{name}: too little was written: {stats:?}");
         assert!(stats.wear_victims > 0, "{name}: {stats:?}");
@@ -121,7 +130,7 @@ pub fn wear_is_levelled(kind: MappingKind) {
 /// The same device without levelling: the check above would notice.
 pub fn wear_without_levelling_is_noticed(kind: MappingKind) {
     let off = parse_override("wear.spread_erases=1000000").expect("a well formed override");
-    with_each_system_of(&[off], kind, |rig, name| {
+    with_each_variant_of(&[off], kind, |rig, name| {
         let stats = wear_out_a_corner(rig);
         let lag = stats.max_erase_count - stats.min_erase_count;
         assert!(lag > 2 * 8, "{name}: erase counts are only {lag} apart without levelling: {stats:?}");

@@ -3,6 +3,7 @@
 mod booster;
 mod bytes;
 mod descriptors;
+mod logical_units;
 mod query;
 pub mod scsi;
 
@@ -11,8 +12,8 @@ use ufs::{Booster, BoosterControl, BoosterFlags, DeviceInfo, Health};
 
 use crate::description::Description;
 use booster::Persistent;
+use logical_units::Attention;
 use query::{Attributes, Flags};
-use scsi::Attention;
 
 /// What the device remembers.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ use units::UNIT_BYTES;
 
 use super::Device;
 use super::descriptors::REVISION;
+use super::logical_units::{DEVICE, UNIT, UNITS};
 use super::query::POWER_MODE;
 
 /// Sense key and additional sense code.
@@ -22,15 +23,6 @@ const NO_UNIT: Sense = (0x05, 0x25);
 const RESET_OCCURRED: Sense = (0x06, 0x29);
 /// NOT READY, becoming ready.
 const BECOMING_READY: Sense = (0x02, 0x04);
-
-/// The unit that is there.
-const UNIT: u8 = 0x00;
-/// Well-known units as UPIUs name them (JESD220E clause 10.8.5): REPORT LUNS, boot, RPMB, UFS device.
-const REPORT_LUNS: u8 = 0x81;
-const BOOT: u8 = 0xB0;
-const RPMB: u8 = 0xC4;
-const DEVICE: u8 = 0xD0;
-const UNITS: [u8; 5] = [UNIT, REPORT_LUNS, BOOT, RPMB, DEVICE];
 
 const TEST_UNIT_READY: u8 = 0x00;
 const REQUEST_SENSE: u8 = 0x03;
@@ -62,29 +54,6 @@ pub enum Scsi {
     Done(Vec<u8>),
     /// The device refuses it.
     Refused(Sense),
-}
-
-/// Units that have yet to tell that they were reset. After power-on that are all (SAM-5 clause 5.14).
-#[derive(Clone, Copy, Debug)]
-pub struct Attention([bool; UNITS.len()]);
-
-impl Default for Attention {
-    fn default() -> Attention {
-        Attention([true; UNITS.len()])
-    }
-}
-
-impl Attention {
-    pub fn raise(&mut self, lun: u8) {
-        if let Some(at) = UNITS.iter().position(|&unit| unit == lun) {
-            self.0[at] = true;
-        }
-    }
-
-    /// True once after each reset of a unit.
-    fn take(&mut self, lun: u8) -> bool {
-        UNITS.iter().position(|&unit| unit == lun).is_some_and(|at| std::mem::take(&mut self.0[at]))
-    }
 }
 
 impl Device {
