@@ -40,7 +40,7 @@ def claims(
 ) -> None:
     """Measures claims of the papers by the kernel's drivers and schedulers, and by models. Needs make linux; long."""
     import ufsim
-    from tools.hosts.claims import SEEDS, cases, gained
+    from tools.hosts.gains import SEEDS, cases, gained
     from tools.hosts.replays import shortened
     from tools.records import keep, origin
 

@@ -8,7 +8,7 @@ from statistics import mean
 from typing import Any
 
 import ufsim
-from tools.hosts.claims import HOSTS, LOG
+from tools.hosts.gains import HOSTS, LOG
 from tools.hosts.map_plus import KNOWLEDGE
 from ufsim_papers.figure import Setting
 from ufsim_papers.map_plus.loads import LOADS, NR_REQUESTS, spec

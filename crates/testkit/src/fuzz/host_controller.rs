@@ -28,10 +28,16 @@ const RESPONSE: u8 = 128;
 const PRDT: u8 = 255;
 
 /// Operation codes that mean something.
-const OPCODES: [u8; 24] = [
+const OPCODES: [u8; 28] = [
     0x00, 0x03, 0x08, 0x0A, 0x12, 0x1A, 0x1B, 0x25, 0x28, 0x28, 0x2A, 0x2A, 0x2F, 0x35, 0x42, 0x5A, 0x88, 0x8A, 0x91,
-    0x9E, 0xA0, 0xF8, 0xF9, 0xFA,
+    0x9E, 0xA0, 0xC0, 0xC1, 0xC2, 0xC3, 0xF8, 0xF9, 0xFA,
 ];
+/// TEST UNIT READY of unit 0, which tells then that the power was off.
+const TEST_UNIT_READY: [u8; 32] = {
+    let mut upiu = [0; 32];
+    upiu[0] = 0x01;
+    upiu
+};
 /// More acts tell nothing new.
 const MOST_ACTS: u32 = 200;
 
@@ -77,7 +83,7 @@ impl Driver {
             vendor: "ufsim".into(),
             product: scheme.into(),
             hpb: scheme == "hpb-linux",
-            hp_ufs: false,
+            hp_ufs: scheme == "hp-ufs",
             answer_time: Nanos(300),
             uic_time: Nanos(200),
         };
@@ -94,6 +100,8 @@ impl Driver {
             (reg::UTMRLRSR, 1),
         ];
         bring_up.into_iter().for_each(|(register, value)| driver.set(register, value));
+        driver.put(TABLE, &TEST_UNIT_READY);
+        driver.ring(0, 0);
         driver
     }
 
@@ -135,6 +143,8 @@ impl Driver {
                 upiu[16] = OPCODES[usize::from(input.u8()) % OPCODES.len()];
                 upiu[20..22].copy_from_slice(&(input.u16() % 0x300).to_be_bytes());
                 upiu[24] = blocks as u8;
+                // The extension of HP-UFS follows.
+                upiu[4] = [0, 0x8, 0x9][usize::from(input.u8() % 3)];
             }
         }
         let wrong = input.u8();
@@ -142,6 +152,8 @@ impl Driver {
             upiu[usize::from(wrong & 0x1F)] = input.u8();
         }
         self.put(TABLE, &upiu);
+        let numbers = [input.u16(), input.u16()].map(|number| u32::from(number).to_be_bytes());
+        self.put(TABLE + 32, &numbers.concat());
         let pieces = u64::from(input.u8() % 9);
         for i in 0..pieces {
             let mut entry = [0; 16];
@@ -149,8 +161,13 @@ impl Driver {
             entry[12..14].copy_from_slice(&0x7FF_u16.to_le_bytes());
             self.put(TABLE + 4 * u64::from(PRDT) + 16 * i, &entry);
         }
+        self.ring(slot, pieces as u8);
+    }
+
+    /// The request in the table goes into a slot.
+    fn ring(&mut self, slot: u8, pieces: u8) {
         let mut utrd = [0; 32];
-        (utrd[3], utrd[24], utrd[26], utrd[28], utrd[30]) = (0x11, 128, RESPONSE, pieces as u8, PRDT);
+        (utrd[3], utrd[24], utrd[26], utrd[28], utrd[30]) = (0x11, 128, RESPONSE, pieces, PRDT);
         utrd[16..20].copy_from_slice(&(TABLE as u32).to_le_bytes());
         self.put(LIST + 32 * u64::from(slot), &utrd);
         self.set(reg::UTRLDBR, 1 << slot);
@@ -183,7 +200,7 @@ impl Driver {
 
 pub(super) fn run(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    let mut driver = Driver::new(["ufs", "hpb-linux", "ideal"][usize::from(input.u8()) % 3]);
+    let mut driver = Driver::new(["ufs", "hpb-linux", "ideal", "hp-ufs"][usize::from(input.u8()) % 4]);
     for _ in 0..MOST_ACTS {
         if input.is_empty() {
             break;
