@@ -103,6 +103,8 @@ struct hp_ufs_command {
 	u32 epoch;
 	u8 code;
 	u8 flags;
+	/* How often the unit has told of a reset instead of doing it. */
+	u8 attentions;
 };
 
 /* A command of the block layer, by its tag. */

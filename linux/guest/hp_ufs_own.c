@@ -8,6 +8,8 @@
 #include <linux/blk-mq.h>
 #include <linux/slab.h>
 #include <scsi/scsi.h>
+#include <scsi/scsi_common.h>
+#include <scsi/scsi_eh.h>
 #include <asm/unaligned.h>
 
 #include "hp_ufs.h"
@@ -24,6 +26,7 @@
 #define MOST_GAPS	3
 #define OWN_TIMEOUT	(30 * HZ)
 #define OWN_RETRIES	5
+#define MOST_ATTENTIONS	3
 
 static enum rq_end_io_ret ended(struct request *rq, blk_status_t status);
 
@@ -45,6 +48,7 @@ static void fill(struct hp_ufs *hp, struct hp_ufs_command *c, u8 code, u8 flags,
 	c->argument = argument;
 	c->number = hp->host_number;
 	c->epoch = hp->epoch;
+	c->attentions = 0;
 }
 
 static void fill_write(struct hp_ufs *hp, struct hp_ufs_command *c, u32 segment, bool leave)
@@ -306,6 +310,15 @@ static void take_answer(struct hp_ufs *hp, struct hp_ufs_command *c, bool good, 
 	}
 }
 
+/* The unit tells that it was reset, and has not done the command: it goes once more. */
+static bool goes_again(struct hp_ufs_command *c, struct scsi_cmnd *cmd)
+{
+	struct scsi_sense_hdr sense;
+
+	return c->epoch == c->hp->epoch && scsi_command_normalize_sense(cmd, &sense) &&
+	       sense.sense_key == UNIT_ATTENTION && c->attentions++ < MOST_ATTENTIONS;
+}
+
 /* An own command has ended. */
 static enum rq_end_io_ret ended(struct request *rq, blk_status_t status)
 {
@@ -316,9 +329,13 @@ static enum rq_end_io_ret ended(struct request *rq, blk_status_t status)
 	unsigned long flags, ready;
 
 	spin_lock_irqsave(&hp->lock, flags);
-	if (c->epoch == hp->epoch)
-		take_answer(hp, c, good, c->bytes - min_t(u32, c->bytes, cmd->resid_len));
-	list_add(&c->list, &hp->unused_commands);
+	if (!good && goes_again(c, cmd)) {
+		list_add_tail(&c->list, &hp->to_issue);
+	} else {
+		if (c->epoch == hp->epoch)
+			take_answer(hp, c, good, c->bytes - min_t(u32, c->bytes, cmd->resid_len));
+		list_add(&c->list, &hp->unused_commands);
+	}
 	ready = hp_ufs_unpark(hp);
 	hp_ufs_kick(hp);
 	spin_unlock_irqrestore(&hp->lock, flags);
