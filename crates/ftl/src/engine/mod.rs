@@ -90,7 +90,7 @@ impl<M: Mapping> Engine<M> {
             DeviceEvent::Firmware => self.thread_wake = false,
             DeviceEvent::IdleFlush => self.idle_timer(),
             DeviceEvent::Quiet => self.lookups.quiet_over(),
-            DeviceEvent::IdleGc => self.idle_time.woken(),
+            DeviceEvent::IdleGc => self.idle_time.woken(now),
         }
         self.run_until_blocked();
         if self.core.watch.is_some() {
