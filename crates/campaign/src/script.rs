@@ -123,6 +123,7 @@ impl Script {
         if index % 3 == 2 {
             set.push(("nand.cache_program", "true".into()));
         }
+        set.extend(reads(index));
         if preset.parts.mapping == MappingKind::of::<schemes::SegmentLog>() && preset.parts.brings.is_empty() {
             map_flushes(&mut set, index / 6);
         }
@@ -343,6 +344,13 @@ fn collection(index: u64) -> Vec<(&'static str, String)> {
         set.push(("gc.victim", policy.into()));
     }
     set
+}
+
+/// How reads share a die: each way of it, with and without suspended programs.
+fn reads(index: u64) -> Vec<(&'static str, String)> {
+    let on = |key, on: bool| on.then(|| (key, "true".into()));
+    let planes = on("nand.independent_plane_reads", index % 4 == 2);
+    planes.into_iter().chain(on("nand.cache_read", index % 6 == 4)).collect()
 }
 
 /// Two pages of a word line are programmed at once, where the pool of a small device has room for two such programs.

@@ -5,7 +5,7 @@ use ftl::{
     WritePathConfig,
 };
 use host::{BoosterKind, HostConfig, RequestOp};
-use nand::{CellTiming, Faults, FreeWork, Geometry, MetadataPrograms, Suspend, Timing};
+use nand::{CellTiming, Faults, FreeWork, Geometry, MetadataPrograms, Sharing, Suspend, Timing};
 use ufs::{Protocol, Victims};
 use units::{Lpa, Nanos};
 
@@ -235,6 +235,7 @@ fn device_config(row_units: u32, sabotage: Option<Sabotage>) -> DeviceConfig {
             tlc: cell,
             by_page: None,
             cache_program: false,
+            sharing: Sharing::NONE,
             suspend: Suspend::NEVER,
             channel_bytes_per_us: 0,
             page_register: false,

@@ -18,7 +18,7 @@ pub struct Counters {
 
 impl Counters {
     /// Time during which operations of a cause occupied a die, with waits for the channel, summed over dies, in
-    /// nanoseconds.
+    /// nanoseconds. Reads that share a die count one by one.
     pub fn busy_ns(&self, cause: Cause) -> u64 {
         self.busy_ns[cause.index()]
     }

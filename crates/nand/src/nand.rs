@@ -60,7 +60,7 @@ impl Nand {
             timing,
             is_plain: timing.is_plain(&geometry),
             transfers: (0..=geometry.row_units()).map(|units| timing.transfer(units)).collect(),
-            timeline: Timeline::new(geometry.dies(), geometry.channels, &timing),
+            timeline: Timeline::new(&geometry, &timing),
             state: State::new(layout),
             counters: Counters::default(),
             faults: None,
@@ -345,14 +345,15 @@ impl Nand {
 
     #[inline]
     fn task(&self, op: Op, superblock: Superblock, sense: Option<Ppa>) -> Task {
+        let planes = if self.timing.sharing.is_on() { self.planes(op.work) } else { 0 };
         if self.timing.free.covers(op.cause) {
-            return Task { op, cell: Nanos::ZERO, transfer: Nanos::ZERO, sense };
+            return Task { op, cell: Nanos::ZERO, transfer: Nanos::ZERO, sense, planes };
         }
         let kind = op.work.kind();
         let cell =
             if self.is_plain { self.timing.cell(self.state.cell(superblock), kind) } else { self.cell_of(op.work) };
         let transfer = self.transfers[op.work.units() as usize];
-        Task { op, cell, transfer, sense }
+        Task { op, cell, transfer, sense, planes }
     }
 
     /// The duration of a cell phase where pages differ, a program has several, or units count.
@@ -373,6 +374,19 @@ impl Nand {
             return published;
         }
         self.timing.cell_of_pages(cell, work.kind(), page, last - first + 1, one_shot)
+    }
+
+    /// A bit for each plane that work has to itself: all of them, unless it reads one of those that are independent.
+    fn planes(&self, work: Work) -> u8 {
+        let Work::Read { ppa, units } = work else { return u8::MAX };
+        if !self.timing.sharing.planes {
+            return u8::MAX;
+        }
+        let geometry = self.layout.geometry();
+        let in_row = ppa.0 - self.layout.row_start(ppa).0;
+        let pages = in_row / geometry.units_per_page..=(in_row + units - 1) / geometry.units_per_page;
+        let of_die = geometry.planes / geometry.word_line_pages;
+        pages.fold(0, |planes, page| planes | 1 << (page % of_die))
     }
 
     /// The first unit of what a read leaves in the page register: a page of every plane. A read of several leaves

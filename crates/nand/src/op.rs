@@ -206,7 +206,7 @@ pub enum Sensed {
     Unit(Spare),
 }
 
-/// The end of a phase. A die or channel has at most one outstanding.
+/// The end of a phase.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum NandEvent {
     /// The cell operation on this die finished.

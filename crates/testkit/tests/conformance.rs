@@ -25,6 +25,20 @@ fn single_entries_in_sram_are_never_out_of_date() {
     });
 }
 
+/// Reads that share dies, and programs that are interrupted for them, under every scheme.
+#[test]
+fn data_survive_reads_that_share_dies() {
+    let set = ["nand.independent_plane_reads=true", "nand.cache_read=true", "nand.program_suspends=2"];
+    let set = set.map(|text| parse_override(text).expect("a well formed override"));
+    for &kind in schemes::all() {
+        with_each_system_of(&set, kind, |mut rig, _| {
+            rig.churn(&mut Rng::new(19), 3_000, 3_000, 16);
+            rig.settle();
+            rig.read_all();
+        });
+    }
+}
+
 /// WriteBooster that a host has flushed whenever no command is under way, under every scheme.
 #[test]
 fn data_survive_write_booster() {

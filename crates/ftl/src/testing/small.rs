@@ -1,6 +1,6 @@
 //! A small device.
 
-use nand::{CellTiming, Faults, FreeWork, Geometry, MetadataPrograms, Suspend, Timing};
+use nand::{CellTiming, Faults, FreeWork, Geometry, MetadataPrograms, Sharing, Suspend, Timing};
 use units::Nanos;
 
 use crate::config::{EngineConfig, GcConfig, GcPace, GcRuns, LogConfig, SramConfig};
@@ -27,6 +27,7 @@ pub fn small() -> EngineConfig {
             tlc: cell,
             by_page: None,
             cache_program: false,
+            sharing: Sharing::NONE,
             suspend: Suspend::NEVER,
             channel_bytes_per_us: 0,
             page_register: false,
