@@ -346,11 +346,16 @@ fn collection(index: u64) -> Vec<(&'static str, String)> {
     set
 }
 
-/// How reads share a die: each way of it, with and without suspended programs.
+/// How reads share a die, and how often they are repeated: each way of it, with and without suspended programs.
 fn reads(index: u64) -> Vec<(&'static str, String)> {
     let on = |key, on: bool| on.then(|| (key, "true".into()));
     let planes = on("nand.independent_plane_reads", index % 4 == 2);
-    planes.into_iter().chain(on("nand.cache_read", index % 6 == 4)).collect()
+    let mut set: Vec<_> = planes.into_iter().chain(on("nand.cache_read", index % 6 == 4)).collect();
+    if index % 10 == 4 {
+        let keys = [("nand.retry_fresh_steps", "[0, 2]"), ("nand.retry_cycles", "[0, 8]")];
+        set.extend(keys.map(|(key, value)| (key, value.into())));
+    }
+    set
 }
 
 /// Two pages of a word line are programmed at once, where the pool of a small device has room for two such programs.

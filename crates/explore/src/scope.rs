@@ -236,6 +236,7 @@ fn device_config(row_units: u32, sabotage: Option<Sabotage>) -> DeviceConfig {
             by_page: None,
             cache_program: false,
             sharing: Sharing::NONE,
+            retry: None,
             suspend: Suspend::NEVER,
             channel_bytes_per_us: 0,
             page_register: false,

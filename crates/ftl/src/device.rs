@@ -203,6 +203,11 @@ impl Device {
         self.firmware.core().health()
     }
 
+    /// What is on flash now has lain for the retention age of the profile; see [`nand::Nand::rest`].
+    pub fn rest(&mut self) {
+        self.firmware.core_mut().nand.rest();
+    }
+
     /// An event that the device asked to be woken for is due.
     #[inline]
     pub fn wake(&mut self, now: SimTime, event: DeviceEvent) {

@@ -55,6 +55,8 @@ struct Lane {
     stage: Stage,
     /// It had waited for its planes.
     waited: bool,
+    /// How often it will be repeated. So long it keeps its cells.
+    left: u8,
 }
 
 /// The reads of a die.
@@ -101,7 +103,7 @@ impl Lanes {
 
     /// The planes that no other read can begin on.
     fn taken(&self, sharing: Sharing) -> u8 {
-        let keeps = |lane: &&Lane| !sharing.cache || !matches!(lane.stage, Stage::Channel);
+        let keeps = |lane: &&Lane| !sharing.cache || !matches!(lane.stage, Stage::Channel) || lane.left > 0;
         self.reads.iter().filter(keeps).fold(self.none, |planes, lane| planes | lane.planes)
     }
 
@@ -154,7 +156,7 @@ impl Timeline {
         let ends = |lane: &Lane| matches!(lane.stage, Stage::Cell(end) if end == now);
         let at = reads.iter().position(ends).ok_or(())?;
         if self.slab[reads[at].slot as usize].task.transfer == Nanos::ZERO {
-            return Ok(Some(self.finish_lane(now, die, at, wakes)));
+            return Ok(self.finish_lane(now, die, at, wakes));
         }
         reads[at].stage = Stage::Sensed;
         self.fill_cache_registers(now, die, wakes);
@@ -162,14 +164,14 @@ impl Timeline {
         Ok(None)
     }
 
-    /// The data of a read of this die have crossed the channel.
+    /// The data of a read of this die have crossed the channel. Gives the read unless it has to be repeated.
     pub(crate) fn transferred_lane<E: From<NandEvent>>(
         &mut self,
         now: SimTime,
         die: u16,
         slot: Slot,
         wakes: &mut Vec<(SimTime, E)>,
-    ) -> Finished {
+    ) -> Option<Finished> {
         let at = self.lanes[usize::from(die)].reads.iter().position(|lane| lane.slot == slot);
         self.finish_lane(now, die, at.expect("a read that has transferred data has its planes"), wakes)
     }
@@ -240,7 +242,8 @@ impl Timeline {
         let has_data = entry.register_hit && entry.task.transfer > Nanos::ZERO;
         let end = now + if entry.register_hit { Nanos::ZERO } else { entry.task.cell };
         let stage = if has_data { Stage::Sensed } else { Stage::Cell(end) };
-        lanes.reads.push(Lane { slot, planes, stage, waited });
+        let left = if entry.register_hit { 0 } else { entry.task.retries };
+        lanes.reads.push(Lane { slot, planes, stage, waited, left });
         if has_data {
             self.fill_cache_registers(now, die, wakes);
         } else {
@@ -267,7 +270,14 @@ impl Timeline {
         die: u16,
         at: usize,
         wakes: &mut Vec<(SimTime, E)>,
-    ) -> Finished {
+    ) -> Option<Finished> {
+        let lane = &mut self.lanes[usize::from(die)].reads[at];
+        if let Some(left) = lane.left.checked_sub(1) {
+            let end = now + self.slab[lane.slot as usize].task.cell;
+            (lane.left, lane.stage) = (left, Stage::Cell(end));
+            wakes.push((end, NandEvent::Die(die).into()));
+            return None;
+        }
         self.charge(now, die);
         let Lane { slot, waited, .. } = self.lanes[usize::from(die)].reads.remove(at);
         let entry = &self.slab[slot as usize];
@@ -276,6 +286,7 @@ impl Timeline {
             started: entry.started,
             paused: Nanos::ZERO,
             register_hit: entry.register_hit,
+            retries: if entry.register_hit { 0 } else { entry.task.retries },
         };
         if let Some(waits) = &mut self.waits {
             waits.goes_on(die, waited);
@@ -284,7 +295,7 @@ impl Timeline {
         self.free.push(slot);
         self.fill_cache_registers(now, die, wakes);
         self.proceed(now, die, wakes);
-        finished
+        Some(finished)
     }
 
     /// For reports: the time since the last charge is that of the read that has been under way longest, so that what
@@ -310,7 +321,7 @@ impl Timeline {
         let Some(lanes) = self.lanes.get(die) else { return };
         lanes.sensed.hash(state);
         for lane in &lanes.reads {
-            (self.slab[lane.slot as usize].task.op, lane.stage).hash(state);
+            (self.slab[lane.slot as usize].task.op, lane.stage, lane.left).hash(state);
         }
     }
 }

@@ -17,6 +17,7 @@
 //! # Phases
 //! An operation occupies its die from its first phase to its last one.
 //! - read: tR (not if the page register has the row), then the transfer on the channel, possibly after a wait for it;
+//!   both once more for each step of a read retry ([`Retry`]);
 //! - program: the transfer on the channel, possibly after a wait for it, then tPROG;
 //! - erase: tBERS.
 //!
@@ -67,6 +68,7 @@
 //!     by_page: None,
 //!     cache_program: false,
 //!     sharing: Sharing::NONE,
+//!     retry: None,
 //!     suspend: Suspend::NEVER,
 //!     channel_bytes_per_us: 1024,
 //!     page_register: true,
@@ -115,6 +117,7 @@ mod geometry;
 mod lanes;
 mod nand;
 mod op;
+mod retry;
 mod state;
 mod stored;
 mod suspend;
@@ -133,6 +136,7 @@ pub use geometry::{CellType, Geometry, GeometryParams, Layout, Place, Superblock
 pub use lanes::Sharing;
 pub use nand::{Blind, Nand};
 pub use op::{Cause, Kind, NandEvent, Op, Priority, Sensed, Spare, Work};
+pub use retry::{Retry, RetryParams};
 pub use suspend::{Suspend, SuspendParams};
 pub use timing::{ByPage, CellTiming, PageTimes, Timing, TimingParams};
 pub use usage::{Resource, Usage};
@@ -144,5 +148,6 @@ params::params! {
         with geometry: GeometryParams;
         with timing: TimingParams;
         with suspend: SuspendParams;
+        with retry: RetryParams;
     }
 }

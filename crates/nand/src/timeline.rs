@@ -25,6 +25,8 @@ pub(crate) struct Task {
     pub sense: Option<Ppa>,
     /// Bit `p` is set if a read occupies plane `p` of its die; where reads do not share dies, none is.
     pub planes: u8,
+    /// How often a read is repeated, unless the page register has its row.
+    pub retries: u8,
 }
 
 /// A finished operation with its start and result.
@@ -35,6 +37,8 @@ pub(crate) struct Finished {
     /// How long it stood still in between, interrupted by others.
     pub paused: Nanos,
     pub register_hit: bool,
+    /// How often a read was repeated.
+    pub retries: u8,
 }
 
 /// Operations that a power cut has ended.
@@ -71,6 +75,8 @@ pub(crate) struct InFlight {
     pub started: SimTime,
     /// Set when it starts.
     pub register_hit: bool,
+    /// How often a read will be repeated; set when it starts.
+    pub left: u8,
 }
 
 #[derive(Clone, Debug)]
@@ -184,7 +190,7 @@ impl Timeline {
     /// Queues an operation, or starts it if its die is free. Always inlined, so that the task is made where it stays.
     #[inline(always)]
     pub fn submit<E: From<NandEvent>>(&mut self, now: SimTime, die: u32, task: Task, wakes: &mut Vec<(SimTime, E)>) {
-        let entry = InFlight { task, started: now, register_hit: false };
+        let entry = InFlight { task, started: now, register_hit: false, left: 0 };
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slab[slot as usize] = entry;
@@ -260,7 +266,7 @@ impl Timeline {
                     self.transfer_running(now, die, wakes);
                     return None;
                 }
-                Some(self.finish(now, die, wakes))
+                self.finish_or_repeat(now, die, wakes)
             }
             NandEvent::Channel(channel) => {
                 let state = &mut self.channels[channel as usize];
@@ -280,15 +286,33 @@ impl Timeline {
                     return None;
                 }
                 if let Phase::Reading = self.dies[die as usize].phase {
-                    return Some(self.transferred_lane(now, die, slot, wakes));
+                    return self.transferred_lane(now, die, slot, wakes);
                 }
                 if self.running(die).task.op.work.kind() == Kind::Program {
                     self.begin_cell(now, die, wakes);
                     return None;
                 }
-                Some(self.finish(now, die, wakes))
+                self.finish_or_repeat(now, die, wakes)
             }
         }
+    }
+
+    /// The last phase of an operation has ended, unless it is a read that has to be repeated.
+    #[inline]
+    fn finish_or_repeat<E: From<NandEvent>>(
+        &mut self,
+        now: SimTime,
+        die: u16,
+        wakes: &mut Vec<(SimTime, E)>,
+    ) -> Option<Finished> {
+        let slot = self.dies[die as usize].running;
+        let left = &mut self.slab[slot as usize].left;
+        if *left == 0 {
+            return Some(self.finish(now, die, wakes));
+        }
+        *left -= 1;
+        self.begin_cell(now, die, wakes);
+        None
     }
 
     /// The operations that have not finished, in no particular order.
@@ -360,6 +384,7 @@ impl Timeline {
         let entry = &mut self.slab[slot as usize];
         let sense = entry.task.sense;
         entry.register_hit = sense.is_some() && sense == state.sensed;
+        entry.left = if entry.register_hit { 0 } else { entry.task.retries };
         entry.started = now;
         if self.is_refined {
             state.history = History::from(now);
@@ -478,9 +503,10 @@ impl Timeline {
     fn finish<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) -> Finished {
         let state = &mut self.dies[die as usize];
         let slot = state.running;
-        let InFlight { task, started, register_hit } = &self.slab[slot as usize];
+        let InFlight { task, started, register_hit, .. } = &self.slab[slot as usize];
+        let retries = if *register_hit { 0 } else { task.retries };
         let paused = if self.is_refined { state.history.paused } else { Nanos::ZERO };
-        let finished = Finished { op: task.op, started: *started, paused, register_hit: *register_hit };
+        let finished = Finished { op: task.op, started: *started, paused, register_hit: *register_hit, retries };
         if let Some(waits) = &mut self.waits {
             let others = state.waiting != 0 || state.loading.is_some();
             let since = if self.is_refined { state.history.since } else { *started };
@@ -660,6 +686,7 @@ impl Hash for Timeline {
                 Phase::Stopping(end) => (3u8, end, op(&die.running)).hash(state),
                 Phase::Reading => state.write_u8(4),
             }
+            die.has().into_iter().for_each(|&slot| self.slab[slot as usize].left.hash(state));
             self.hash_lanes(number, state);
             if let Some(suspended) = &die.suspended {
                 (suspended.left, suspended.since, op(&suspended.slot), die.stale).hash(state);

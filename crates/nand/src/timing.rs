@@ -9,6 +9,7 @@ use crate::free::{FreeWork, MetadataPrograms, WhatIfParams};
 use crate::geometry::{CellType, Geometry};
 use crate::lanes::Sharing;
 use crate::op::Kind;
+use crate::retry::{Retry, RetryParams};
 use crate::suspend::{Suspend, SuspendParams};
 
 params::params! {
@@ -113,6 +114,8 @@ pub struct Timing {
     pub cache_program: bool,
     /// How reads share a die.
     pub sharing: Sharing,
+    /// How often reads are repeated; `None` = never.
+    pub retry: Option<Retry>,
     /// How programs and erases are interrupted by reads.
     pub suspend: Suspend,
     /// Work that takes no time.
@@ -123,7 +126,7 @@ pub struct Timing {
 
 impl TimingParams {
     /// The times that they stand for.
-    pub fn timing(&self, suspend: &SuspendParams, what_if: &WhatIfParams) -> Timing {
+    pub fn timing(&self, suspend: &SuspendParams, retry: &RetryParams, what_if: &WhatIfParams) -> Timing {
         let micros = |us: u32| Nanos::from_micros(us.into());
         let by_page = ByPage { reads: PageTimes::of(self.tlc_read_us), programs: PageTimes::of(self.tlc_program_us) };
         Timing {
@@ -142,6 +145,7 @@ impl TimingParams {
             page_register: self.page_register,
             cache_program: self.cache_program,
             sharing: Sharing { planes: self.independent_plane_reads, cache: self.cache_read },
+            retry: retry.retry(),
             suspend: suspend.suspend(),
             free: what_if.free,
             metadata_programs: what_if.metadata_programs,
@@ -223,6 +227,7 @@ mod tests {
             page_register: false,
             cache_program: false,
             sharing: Sharing::NONE,
+            retry: None,
             suspend: Suspend::NEVER,
             free: what_if.free,
             metadata_programs: what_if.metadata_programs,

@@ -112,6 +112,7 @@ mod tests {
                 page_register: false,
                 cache_program: false,
                 sharing: crate::Sharing::NONE,
+                retry: None,
                 suspend,
                 free,
                 metadata_programs: MetadataPrograms::Pages,

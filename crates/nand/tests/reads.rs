@@ -3,8 +3,9 @@
 mod common;
 
 use common::{CELLS, HP_UFS, Sim, erase, program, read, spares};
+use params::{Counts, Value};
 use proptest::prelude::*;
-use ufsim_nand::{Cause, Geometry, Priority, Sharing, Suspend, Timing};
+use ufsim_nand::{Cause, Geometry, Kind, Priority, RetryParams, Sharing, Suspend, Timing};
 use units::{Nanos, SimTime};
 
 use Priority::{Background, Gc, HostRead, HostWrite};
@@ -263,5 +264,63 @@ proptest! {
         let expected = plain(&reads, sharing);
         prop_assume!(expected.is_some());
         prop_assert_eq!(Some(ends(&mut sim)), expected);
+    }
+}
+
+/// Two steps for what has rested, one for what was programmed since.
+fn repeated(timing: Timing) -> Timing {
+    let counts = |of: u32| Counts::of(&Value::from(vec![of])).expect("a count");
+    let params = RetryParams { retry_steps: counts(2), retry_fresh_steps: counts(1), ..RetryParams::default() };
+    Timing { retry: params.retry(), ..timing }
+}
+
+#[test]
+fn each_step_of_a_retry_takes_cells_and_transfer_again() {
+    let mut sim = Sim::new(DIE, repeated(SLOW));
+    sim.program(program(0, HostWrite, 0, 16), &spares(0, 16), 1);
+    sim.drain();
+    sim.nand.rest();
+    sim.program(program(1, HostWrite, 16, 16), &spares(16, 16), 17);
+    sim.drain();
+    let begin = sim.now.0 / 1000;
+    sim.submit(read(2, HostRead, 0, 4)); // has rested: three times
+    sim.submit(read(3, HostRead, 16, 8)); // has not: twice
+    sim.submit(read(4, HostRead, 4 * 16 * 64, 4)); // metadata, of one bit: once
+    let ended: Vec<_> = ends(&mut sim)[2..].iter().map(|end| end - begin).collect();
+    let (old, new) = (3 * (READ + PAGE), 2 * (READ + 2 * PAGE));
+    assert_eq!(ended, [old, old + new, old + new + 25 + PAGE]);
+    let counters = sim.nand.counters();
+    assert_eq!((counters.retries(Cause::HostRead), counters.retries(Cause::GcRead)), (2 + 1, 0));
+    assert_eq!(counters.busy_ns(Cause::HostRead), us(old + new + 25 + PAGE), "every step is charged");
+    assert_eq!(counters.total_ops(Kind::Read), 3);
+}
+
+#[test]
+fn an_erase_makes_data_fresh_and_a_page_register_needs_no_retry() {
+    let mut sim = Sim::new(DIE, repeated(Timing { page_register: true, ..CELLS }));
+    sim.program(program(0, HostWrite, 0, 16), &spares(0, 16), 1);
+    sim.drain();
+    sim.nand.rest();
+    sim.submit(erase(1, Background, 0, 0));
+    sim.drain();
+    sim.program(program(2, HostWrite, 0, 16), &spares(0, 16), 17);
+    sim.drain();
+    sim.submit(read(3, HostRead, 0, 4));
+    sim.submit(read(4, HostRead, 4, 4));
+    let ended = ends(&mut sim);
+    assert_eq!((ended[3] - ended[2], ended[4] - ended[3]), (2 * READ, 0));
+    assert_eq!(sim.nand.counters().retries(Cause::HostRead), 1);
+}
+
+#[test]
+fn reads_that_share_a_die_are_repeated_on_their_own_planes() {
+    for timing in [PLANES, BOTH] {
+        let mut sim = Sim::new(DIE, repeated(timing));
+        sim.submit(read(0, HostRead, at(0, 0), 4)); // sense 0..60, channel ..76, sense ..136, channel ..152
+        sim.submit(read(1, HostRead, at(1, 0), 4)); // sense 0..60, channel 76..92, sense ..152, channel 152..168
+        sim.submit(read(2, HostRead, at(0, 1), 4)); // plane 0, after the last step of the first
+        // Where reads are cached it is sensed while the first crosses the channel for the last time.
+        let from = if timing == BOTH { 136 } else { 152 };
+        assert_eq!(ends(&mut sim), [152, 168, from + 2 * (READ + PAGE)]);
     }
 }

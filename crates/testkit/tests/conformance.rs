@@ -25,10 +25,16 @@ fn single_entries_in_sram_are_never_out_of_date() {
     });
 }
 
-/// Reads that share dies, and programs that are interrupted for them, under every scheme.
+/// Reads that share dies and are repeated, and programs that are interrupted for them, under every scheme.
 #[test]
 fn data_survive_reads_that_share_dies() {
-    let set = ["nand.independent_plane_reads=true", "nand.cache_read=true", "nand.program_suspends=2"];
+    let set = [
+        "nand.independent_plane_reads=true",
+        "nand.cache_read=true",
+        "nand.program_suspends=2",
+        "nand.retry_fresh_steps=[1, 3]",
+        "nand.retry_cycles=[0, 4]",
+    ];
     let set = set.map(|text| parse_override(text).expect("a well formed override"));
     for &kind in schemes::all() {
         with_each_system_of(&set, kind, |mut rig, _| {

@@ -28,6 +28,7 @@ pub fn small() -> EngineConfig {
             by_page: None,
             cache_program: false,
             sharing: Sharing::NONE,
+            retry: None,
             suspend: Suspend::NEVER,
             channel_bytes_per_us: 0,
             page_register: false,

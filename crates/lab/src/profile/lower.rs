@@ -95,7 +95,8 @@ impl Profile {
 
     /// Cell times, and the rate of channels.
     pub fn timing(&self) -> Timing {
-        self.values.nand.timing.timing(&self.values.nand.suspend, &self.values.what_if)
+        let nand = &self.values.nand;
+        nand.timing.timing(&nand.suspend, &nand.retry, &self.values.what_if)
     }
 
     /// What a reader of the results has to know, if some work takes another time than on a device.

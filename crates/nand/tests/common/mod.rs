@@ -44,6 +44,7 @@ pub const CELLS: Timing = Timing {
     by_page: None,
     cache_program: false,
     sharing: Sharing::NONE,
+    retry: None,
     suspend: Suspend::NEVER,
     channel_bytes_per_us: 0,
     page_register: false,

@@ -303,6 +303,7 @@ fn timings() -> impl Strategy<Value = Timing> {
             by_page: None,
             cache_program: false,
             sharing: Sharing::NONE,
+            retry: None,
             suspend: Suspend::NEVER,
             channel_bytes_per_us,
             page_register,

@@ -56,6 +56,7 @@ pub fn tiny() -> DeviceConfig {
             by_page: None,
             cache_program: false,
             sharing: Sharing::NONE,
+            retry: None,
             suspend: Suspend::NEVER,
             channel_bytes_per_us: 0,
             page_register: true,
