@@ -339,6 +339,9 @@ fn collection(index: u64) -> Vec<(&'static str, String)> {
             set.push(("slc.write_booster", "true".into()));
         }
     }
+    if index % 4 == 2 {
+        set.push(("wear.refresh_reads", "300".into()));
+    }
     if index % 4 == 1 {
         let policy = ["cost_benefit", "fifo", "choices"][(index / 4 % 3) as usize];
         set.push(("gc.victim", policy.into()));

@@ -25,7 +25,8 @@ fn single_entries_in_sram_are_never_out_of_date() {
     });
 }
 
-/// Reads that share dies and are repeated, and programs that are interrupted for them, under every scheme.
+/// Reads that share dies and are repeated, programs that are interrupted for them, and refresh of what is read often,
+/// under every scheme.
 #[test]
 fn data_survive_reads_that_share_dies() {
     let set = [
@@ -34,13 +35,15 @@ fn data_survive_reads_that_share_dies() {
         "nand.program_suspends=2",
         "nand.retry_fresh_steps=[1, 3]",
         "nand.retry_cycles=[0, 4]",
+        "wear.refresh_reads=50",
     ];
     let set = set.map(|text| parse_override(text).expect("a well formed override"));
     for &kind in schemes::all() {
-        with_each_system_of(&set, kind, |mut rig, _| {
+        with_each_system_of(&set, kind, |mut rig, name| {
             rig.churn(&mut Rng::new(19), 3_000, 3_000, 16);
             rig.settle();
             rig.read_all();
+            assert!(rig.device().stats().refresh_victims > 0, "{name}: nothing was refreshed");
         });
     }
 }

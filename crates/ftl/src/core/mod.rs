@@ -21,6 +21,7 @@ use crate::report::stats::DeviceStats;
 use crate::report::watch::{self, Event, Watch};
 use crate::sabotage::Sabotage;
 use crate::space::blocks::{Blocks, Stream};
+use crate::space::disturb::ReadCounts;
 use crate::sram::buffer::WriteBuffer;
 use crate::sram::pool::Sram;
 use crate::table::directory::{JOURNAL_PAGES, Piece};
@@ -122,6 +123,8 @@ pub struct Core {
     pub(crate) log: Log,
     /// Data superblocks.
     pub(crate) blocks: Blocks,
+    /// Reads of blocks, if what is read often is refreshed.
+    pub(crate) disturb: Option<ReadCounts>,
     /// What the host controls of the cache in SLC mode.
     booster: BoosterState,
     /// A superblock could be folded after a map flush.
@@ -228,6 +231,7 @@ impl Core {
             buffer: WriteBuffer::new(cfg.sram.pool),
             log: Log::new(cfg.log.entries),
             blocks: Blocks::new(layout, cfg.slc),
+            disturb: cfg.refresh_reads.map(|limit| ReadCounts::new(&layout, limit)),
             booster: BoosterState::new(&cfg.slc),
             fold_waits: false,
             publisher: Publisher::new(&HpbConfig::default(), cfg.seal_key, cfg.capacity_units),
@@ -342,6 +346,9 @@ impl Core {
     #[inline]
     pub(crate) fn submit(&mut self, work: Work, priority: Priority, cause: Cause, purpose: Purpose) {
         let token = self.ops.start(purpose, &[]);
+        if let (Work::Read { ppa, .. }, Some(reads)) = (work, &mut self.disturb) {
+            reads.read(&self.layout, ppa);
+        }
         self.nand.submit(self.now, Op { work, priority, cause, token }, &mut self.effects.wakes);
     }
 

@@ -122,12 +122,21 @@ impl<M: Mapping> Engine<M> {
         if self.core.flushing || self.core.programs > 0 {
             return false;
         }
+        let flushes = self.wants_flush_for_victim();
+        self.core.idle_gc_is_futile = !flushes;
+        flushes
+    }
+
+    /// A superblock that has to be copied is no victim, perhaps because the log names it. True if a map flush can begin
+    /// now.
+    pub(super) fn wants_flush_for_victim(&mut self) -> bool {
+        if self.core.flushing || self.core.programs > 0 {
+            return false;
+        }
         self.core.fold_waits = true;
         self.map.starved(&mut self.core);
         self.core.fold_waits = false;
-        let flushes = self.map.wants_flush(&self.core);
-        self.core.idle_gc_is_futile = !flushes;
-        flushes
+        self.map.wants_flush(&self.core)
     }
 
     /// True if the link has been without requests for so long that it hibernates.

@@ -44,6 +44,7 @@ impl Profile {
                 v.power.config(0).hibernates_after(), // whatever is drawn
             ),
             wear_spread: v.wear.spread_erases,
+            refresh_reads: v.wear.refresh_reads.count(),
             endurance: v.wear.endurance(),
             faults: v.faults.faults(key[0]),
             sabotage: None,

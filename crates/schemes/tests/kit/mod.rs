@@ -85,6 +85,7 @@ pub fn tiny() -> DeviceConfig {
         },
         slc: ftl::SlcConfig::NONE,
         wear_spread: 8,
+        refresh_reads: None,
         endurance: ftl::Endurance::default(),
         faults: nand::Faults::default(),
         sabotage: None,

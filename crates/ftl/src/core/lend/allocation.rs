@@ -68,6 +68,11 @@ impl Core {
         idle.into_iter().chain(fold).min_by_key(|&(_, after)| after)
     }
 
+    /// The superblock that is to be refreshed next, if all of it is on flash.
+    pub(crate) fn refresh_due(&self) -> Option<Superblock> {
+        self.disturb.as_ref()?.due(|sb| self.blocks.settled(sb))
+    }
+
     /// The superblock is empty, but only by trims that a power cut may still lose. Recovery has to scan it until the
     /// trims are safe.
     pub fn hold_for_trims(&mut self, sb: Superblock) {
