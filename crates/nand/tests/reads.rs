@@ -168,7 +168,7 @@ fn a_power_cut_drops_all_reads_of_a_die() {
     let mut sim = Sim::new(DIE, BOTH);
     (0..6).for_each(|n| sim.submit(read(n, HostRead, at(n % 3, n), 4)));
     sim.program(program(6, HostWrite, 0, 16), &spares(0, 16), 1);
-    (0..3).for_each(|_| drop(sim.step()));
+    (0..3).for_each(|_| _ = sim.step());
     assert!(sim.power_cut(&mut |_| 0).is_empty());
     sim.program(program(7, HostWrite, 0, 16), &spares(0, 16), 1);
     sim.submit(read(8, HostRead, at(0, 0), 4));

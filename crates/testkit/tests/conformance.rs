@@ -35,14 +35,16 @@ fn data_survive_reads_that_share_dies() {
         "nand.program_suspends=2",
         "nand.retry_fresh_steps=[1, 3]",
         "nand.retry_cycles=[0, 4]",
-        "wear.refresh_reads=50",
+        "wear.refresh_reads=20",
     ];
     let set = set.map(|text| parse_override(text).expect("a well formed override"));
     for &kind in schemes::all() {
         with_each_system_of(&set, kind, |mut rig, name| {
             rig.churn(&mut Rng::new(19), 3_000, 3_000, 16);
-            rig.settle();
-            rig.read_all();
+            for _ in 0..4 {
+                rig.settle();
+                rig.read_all();
+            }
             assert!(rig.device().stats().refresh_victims > 0, "{name}: nothing was refreshed");
         });
     }
