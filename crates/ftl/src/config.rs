@@ -24,8 +24,8 @@ params::params! {
     pub WearParams {
         /// Starts when erase counts differ by more than this.
         spread_erases: count(2 to 1000000);
-        /// Read disturb: a superblock is copied elsewhere (refreshed) when one of its blocks has been read more often than
-        /// this since its erase. "never": however often it is read.
+        /// Read disturb: a superblock is copied elsewhere (refreshed) when one of its blocks has been read more often
+        /// than this since its erase. "never": however often it is read.
         refresh_reads: count_or("never" 1 to 1000000000) = "never", "as in the papers: reads do no harm";
         /// Erases that a data superblock lasts, as the device health descriptor and WriteBooster's life time reckon;
         /// erases in SLC mode count alike. "unknown": these tell nothing.

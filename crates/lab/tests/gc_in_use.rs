@@ -112,8 +112,8 @@ fn beside_commands_steps_still_keep_pace_and_stop_commands_for_a_small_part_of_t
     }
 }
 
-/// At first only folding is wanted, after a minute. Then writes make GC wanted, too, after 5 ms: it does not wait for the
-/// minute.
+/// At first only folding is wanted, after a minute. Then writes make GC wanted, too, after 5 ms: it does not wait for
+/// the minute.
 #[test]
 fn gc_in_idle_time_does_not_wait_until_folding_is_due() {
     const SUPERBLOCK: u64 = 256;

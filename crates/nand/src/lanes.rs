@@ -1,5 +1,5 @@
-//! Reads that share a die: reads of different planes at the same time (independent plane reads), and the cell phase of a
-//! read during the transfer of the one before (cached read). Without either, a die does one thing at a time.
+//! Reads that share a die: reads of different planes at the same time (independent plane reads), and the cell phase of
+//! a read during the transfer of the one before (cached read). Without either, a die does one thing at a time.
 //!
 //! A plane has two registers. Cells are sensed into its page register; what crosses the channel lies in its cache
 //! register. A read occupies the cells and page registers of its planes until its data are in their cache registers,
@@ -10,9 +10,9 @@ use std::hash::{Hash, Hasher};
 
 use units::{Nanos, Ppa, SimTime};
 
-use crate::op::{Kind, NandEvent, Op};
+use crate::op::{Kind, NandEvent, Op, Slot};
 use crate::suspend::History;
-use crate::timeline::{Finished, Phase, Slot, Timeline, goes_first};
+use crate::timeline::{Finished, Phase, Timeline, goes_first};
 
 /// How reads share a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

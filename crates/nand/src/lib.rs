@@ -7,7 +7,8 @@
 //! - **stripe**: a row on every die of a superblock.
 //! - **block**: the pages of a plane that are erased together. They are programmed in order, once per erase.
 //! - **superblock**: one block on every plane of every die, or of a group of dies.
-//! - **die**: runs one operation at a time, unless reads share it ([`Sharing`]). **Channel**: moves the data of one of its dies at a time.
+//! - **die**: runs one operation at a time, unless reads share it ([`Sharing`]). **Channel**: moves the data of one of
+//!   its dies at a time.
 //! - **tR**, **tPROG**, **tBERS**: duration of the cell phase of a read, a program, an erase.
 //! - **page register**: holds the row that a die sensed last; of each plane, where planes are independent.
 //! - **spare area**: bytes beside a unit in which the firmware stores its LPA; read together with the unit.
@@ -30,9 +31,9 @@
 //! # Contract
 //! - The array has no clock. A call at time `now` adds the ends of the phases that it begins to `wakes`, and the caller
 //!   has to call [`Nand::wake`] with each of them at its time. A die or channel has one outstanding end, and a die one
-//!   more for each interruption of the operation that it runs, and one for each read that shares it. Ends at the same time are handled in the order in which
-//!   they were added. When a transfer ends, the channel begins the transfer of the next die before the old die
-//!   continues.
+//!   more for each interruption of the operation that it runs, and one for each read that shares it. Ends at the same
+//!   time are handled in the order in which they were added. When a transfer ends, the channel begins the transfer of
+//!   the next die before the old die continues.
 //! - The rules of flash are checked when an operation is submitted. A page is programmed once per erase, after the page
 //!   before it, and not while the erase of its block is queued or running. Programs of a block, and its erase after
 //!   them, must also run in the order of submission; if a priority lets a later one overtake, that fails when it
@@ -115,6 +116,7 @@ mod fault;
 mod free;
 mod geometry;
 mod lanes;
+mod loading;
 mod nand;
 mod op;
 mod retry;

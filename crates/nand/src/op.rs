@@ -179,6 +179,9 @@ pub struct Op {
     pub token: u32,
 }
 
+/// Number of an operation in flight.
+pub(crate) type Slot = u32;
+
 /// What the firmware stores in the spare area of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Spare {

@@ -1,10 +1,10 @@
-//! Read retry: cells that are worn, or were programmed long ago, have moved away from the voltages at which a read looks
-//! for them. Where the error correction can not do it alone, the page is read again at shifted voltages, step by step,
-//! until it can (Park et al., "Reducing Solid-State Drive Read Latency by Optimizing Read-Retry", ASPLOS 2021).
+//! Read retry: cells that are worn, or were programmed long ago, have moved away from the voltages at which a read
+//! looks for them. Where the error correction can not do it alone, the page is read again at shifted voltages, step by
+//! step, until it can (Park et al., "Reducing Solid-State Drive Read Latency by Optimizing Read-Retry", ASPLOS 2021).
 //!
-//! How many steps that takes is a property of a chip: a curve over program/erase (P/E) cycles, of which measurements give
-//! some points. A profile names them, for data of the retention age that it speaks of and for fresh data. Each step is a
-//! whole read: tR, and the transfer that brings the page to the error correction.
+//! How many steps that takes is a property of a chip: a curve over program/erase (P/E) cycles, of which measurements
+//! give some points. A profile names them, for data of the retention age that it speaks of and for fresh data. Each
+//! step is a whole read: tR, and the transfer that brings the page to the error correction.
 
 use params::Counts;
 use units::splitmix64;

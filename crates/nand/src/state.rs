@@ -67,7 +67,8 @@ pub(crate) struct State {
     pub(super) max_erase_count: u32,
     /// Data superblocks that are used in SLC mode.
     pub(super) slc: Vec<bool>,
-    /// By superblock, die and plane: the first pages of a block that have lain for the retention age. Empty if none has.
+    /// By superblock, die and plane: the first pages of a block that have lain for the retention age; empty if none
+    /// has.
     rested: Vec<u16>,
 }
 

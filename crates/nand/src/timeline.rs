@@ -7,7 +7,7 @@ use units::{Nanos, Ppa, SimTime};
 
 use crate::geometry::Geometry;
 use crate::lanes::{Lanes, Sharing};
-use crate::op::{Kind, NandEvent, Op, Priority};
+use crate::op::{Kind, NandEvent, Op, Priority, Slot};
 use crate::suspend::{History, Suspend, Suspended};
 use crate::timing::Timing;
 use crate::waits::{Wait, Waits};
@@ -65,9 +65,6 @@ pub(crate) enum Phase {
     Reading,
 }
 
-/// Number of an operation in the slab.
-pub(crate) type Slot = u32;
-
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
     pub task: Task,
@@ -83,18 +80,18 @@ pub(crate) struct InFlight {
 pub(crate) struct Die {
     pub phase: Phase,
     /// The operation that runs; meaningless while the die is idle, or while reads share it.
-    running: Slot,
+    pub running: Slot,
     /// Bit `p` is set if the queue of priority `p` is not empty.
-    waiting: u8,
+    pub waiting: u8,
     channel: u16,
     /// First unit of the row in the page register.
-    sensed: Option<Ppa>,
+    pub sensed: Option<Ppa>,
     /// What has become of the operation that runs, if some may be interrupted.
     pub history: History,
     /// An operation that waits until reads have gone first.
     pub suspended: Option<Suspended>,
     /// A program whose data comes while the cells program others (cached program), and whether all of it is there.
-    loading: Option<(Slot, bool)>,
+    pub loading: Option<(Slot, bool)>,
     /// Ends of cell phases that have been announced and will not come: they were interrupted.
     stale: u32,
     pub queues: [VecDeque<Slot>; Priority::COUNT],
@@ -120,7 +117,7 @@ pub(crate) struct Timeline {
     pub lanes: Vec<Lanes>,
     pub sharing: Sharing,
     suspend: Suspend,
-    cache_program: bool,
+    pub cache_program: bool,
     /// One of these is in use: whoever has none pays nothing for them.
     is_refined: bool,
     /// For reports; `None` until somebody wants them.
@@ -405,7 +402,7 @@ impl Timeline {
     }
 
     #[inline]
-    fn begin_cell<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
+    pub fn begin_cell<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
         let running = self.running(die);
         let cell = if running.register_hit { Nanos::ZERO } else { running.task.cell };
         let end = now + cell;
@@ -450,52 +447,6 @@ impl Timeline {
         let channel = self.dies[die as usize].channel;
         self.channels[channel as usize].transfer = Some((die, slot, end));
         wakes.push((end, NandEvent::Channel(channel).into()));
-    }
-
-    /// While the cells of a die program, the data of the program that comes next may come already.
-    #[inline(never)]
-    fn load_ahead<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
-        if !self.cache_program {
-            return;
-        }
-        let state = &self.dies[die as usize];
-        if !matches!(state.phase, Phase::Cell(_)) || state.loading.is_some() || state.waiting == 0 {
-            return;
-        }
-        let queue = state.waiting.trailing_zeros() as usize;
-        let next = state.queues[queue][0];
-        let (programs, task) = (self.running(die).task.op.work.kind() == Kind::Program, &self.slab[next as usize].task);
-        if !programs || task.op.work.kind() != Kind::Program || task.transfer == Nanos::ZERO {
-            return;
-        }
-        let state = &mut self.dies[die as usize];
-        state.queues[queue].pop_front();
-        if state.queues[queue].is_empty() {
-            state.waiting &= !(1 << queue);
-        }
-        state.loading = Some((next, false));
-        self.request_channel(now, die, next, wakes);
-    }
-
-    /// A program whose data has been coming follows the one that has ended.
-    #[inline(never)]
-    fn follow<E: From<NandEvent>>(
-        &mut self,
-        now: SimTime,
-        die: u16,
-        (slot, is_there): (Slot, bool),
-        wakes: &mut Vec<(SimTime, E)>,
-    ) {
-        let state = &mut self.dies[die as usize];
-        (state.running, state.sensed, state.phase) = (slot, None, Phase::Channel);
-        state.history = History::from(now);
-        self.slab[slot as usize].started = now;
-        if let Some(waits) = &mut self.waits {
-            waits.started(die, slot);
-        }
-        if is_there {
-            self.begin_cell(now, die, wakes);
-        }
     }
 
     /// Removes the running operation from its die and starts the next one.
@@ -645,7 +596,7 @@ impl Timeline {
     }
 
     #[inline]
-    fn running(&self, die: u16) -> &InFlight {
+    pub fn running(&self, die: u16) -> &InFlight {
         &self.slab[self.dies[die as usize].running as usize]
     }
 }

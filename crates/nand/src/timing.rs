@@ -35,8 +35,8 @@ params::params! {
         page_register: switch;
         /// Cached program: while the cells of a die program, the data of the program that is next on it comes already.
         cache_program: switch = false, "as in the papers: a die does one thing at a time";
-        /// Independent plane reads: reads of different planes of a die go on at the same time, whatever they read there;
-        /// the channel transfers one after the other. Without it only units of one row are read together.
+        /// Independent plane reads: reads of different planes of a die go on at the same time, whatever they read
+        /// there; the channel transfers one after the other. Without it only units of one row are read together.
         independent_plane_reads: switch = false, "as in the papers: a die does one thing at a time";
         /// Cached read: the cells of a plane are sensed while the data of the read before it cross the channel.
         cache_read: switch = false, "as in the papers: a die does one thing at a time";

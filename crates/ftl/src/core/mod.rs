@@ -194,12 +194,6 @@ pub struct Core {
 }
 
 impl Core {
-    /// Least erases of a data superblock.
-    pub(crate) fn min_erases(&self) -> u32 {
-        let all = (0..self.blocks.count()).map(Superblock);
-        all.map(|sb| self.nand.erase_count(sb)).min().unwrap_or(0)
-    }
-
     /// A device fresh from the factory, whose mapping table is divided into `units`.
     pub(crate) fn new(cfg: EngineConfig, units: MapUnits) -> Core {
         let meta = Meta::new(cfg.geometry.layout(), units);
@@ -271,13 +265,6 @@ impl Core {
     /// Publishes entries to the host from now on, as `hpb` says.
     pub(crate) fn publish(&mut self, hpb: &HpbConfig) {
         self.publisher = Publisher::new(hpb, self.cfg.seal_key, self.cfg.capacity_units);
-    }
-
-    /// True if user data can be on these `n` pages. Every address that a host supplies has to be checked with it.
-    #[inline]
-    pub fn is_data(&self, ppa: Ppa, n: u32) -> bool {
-        let units = u64::from(self.blocks.count()) * u64::from(self.layout.superblock_units());
-        u64::from(ppa.0) + u64::from(n) <= units
     }
 
     /// Superblock of a place.

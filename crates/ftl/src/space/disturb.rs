@@ -1,5 +1,5 @@
-//! Read disturb: each read of a block shifts the charge of its other cells a little, until the block is erased. Firmware
-//! counts the reads of a block and copies what is in it elsewhere before they are too many (*refresh*).
+//! Read disturb: each read of a block shifts the charge of its other cells a little, until the block is erased.
+//! Firmware counts the reads of a block and copies what is in it elsewhere before they are too many (*refresh*).
 
 use std::collections::VecDeque;
 
