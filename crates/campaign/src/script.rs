@@ -123,6 +123,7 @@ impl Script {
         if index % 3 == 2 {
             set.push(("nand.cache_program", "true".into()));
         }
+        set.extend(reads(index));
         if preset.parts.mapping == MappingKind::of::<schemes::SegmentLog>() && preset.parts.brings.is_empty() {
             map_flushes(&mut set, index / 6);
         }
@@ -338,9 +339,24 @@ fn collection(index: u64) -> Vec<(&'static str, String)> {
             set.push(("slc.write_booster", "true".into()));
         }
     }
+    if index % 4 == 2 {
+        set.push(("wear.refresh_reads", "300".into()));
+    }
     if index % 4 == 1 {
         let policy = ["cost_benefit", "fifo", "choices"][(index / 4 % 3) as usize];
         set.push(("gc.victim", policy.into()));
+    }
+    set
+}
+
+/// How reads share a die, and how often they are repeated: each way of it, with and without suspended programs.
+fn reads(index: u64) -> Vec<(&'static str, String)> {
+    let on = |key, on: bool| on.then(|| (key, "true".into()));
+    let planes = on("nand.independent_plane_reads", index % 4 == 2);
+    let mut set: Vec<_> = planes.into_iter().chain(on("nand.cache_read", index % 6 == 4)).collect();
+    if index % 10 == 4 {
+        let keys = [("nand.retry_fresh_steps", "[0, 2]"), ("nand.retry_cycles", "[0, 8]")];
+        set.extend(keys.map(|(key, value)| (key, value.into())));
     }
     set
 }

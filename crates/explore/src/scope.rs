@@ -5,7 +5,7 @@ use ftl::{
     WritePathConfig,
 };
 use host::{BoosterKind, HostConfig, RequestOp};
-use nand::{CellTiming, Faults, FreeWork, Geometry, MetadataPrograms, Suspend, Timing};
+use nand::{CellTiming, Faults, FreeWork, Geometry, MetadataPrograms, Sharing, Suspend, Timing};
 use ufs::{Protocol, Victims};
 use units::{Lpa, Nanos};
 
@@ -235,6 +235,8 @@ fn device_config(row_units: u32, sabotage: Option<Sabotage>) -> DeviceConfig {
             tlc: cell,
             by_page: None,
             cache_program: false,
+            sharing: Sharing::NONE,
+            retry: None,
             suspend: Suspend::NEVER,
             channel_bytes_per_us: 0,
             page_register: false,
@@ -264,6 +266,7 @@ fn device_config(row_units: u32, sabotage: Option<Sabotage>) -> DeviceConfig {
         },
         slc: ftl::SlcConfig::NONE,
         wear_spread: 64,
+        refresh_reads: None,
         endurance: ftl::Endurance::default(),
         seal_key: [3, 5],
         faults: Faults::default(),

@@ -24,6 +24,9 @@ params::params! {
     pub WearParams {
         /// Starts when erase counts differ by more than this.
         spread_erases: count(2 to 1000000);
+        /// Read disturb: a superblock is copied elsewhere (refreshed) when one of its blocks has been read more often
+        /// than this since its erase. "never": however often it is read.
+        refresh_reads: count_or("never" 1 to 1000000000) = "never", "as in the papers: reads do no harm";
         /// Erases that a data superblock lasts, as the device health descriptor and WriteBooster's life time reckon;
         /// erases in SLC mode count alike. "unknown": these tell nothing.
         data_endurance_erases: count_or("unknown" 1 to 10000000) = "unknown", "no data sheet of a phone's device tells";
@@ -78,6 +81,8 @@ pub struct Config<P> {
     pub slc: SlcConfig,
     /// Wear levelling starts when erase counts differ by more than this.
     pub wear_spread: u32,
+    /// A superblock is refreshed when a block of it has been read more often than this; `None` = never.
+    pub refresh_reads: Option<u32>,
     /// Erases that superblocks last, for reports to the host.
     pub endurance: Endurance,
     /// Key of this boot for sealing the entries that are published to a host (HPB).
@@ -108,6 +113,7 @@ impl<P> Config<P> {
             gc: self.gc,
             slc: self.slc,
             wear_spread: self.wear_spread,
+            refresh_reads: self.refresh_reads,
             endurance: self.endurance,
             seal_key: self.seal_key,
             faults: self.faults,

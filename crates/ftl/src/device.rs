@@ -203,6 +203,11 @@ impl Device {
         self.firmware.core().health()
     }
 
+    /// What is on flash now has lain for the retention age of the profile; see [`nand::Nand::rest`].
+    pub fn rest(&mut self) {
+        self.firmware.core_mut().nand.rest();
+    }
+
     /// An event that the device asked to be woken for is due.
     #[inline]
     pub fn wake(&mut self, now: SimTime, event: DeviceEvent) {
@@ -219,7 +224,8 @@ impl Device {
     /// and what a host that keeps sealed entries needs if there is one: `asks`.
     pub fn table_bytes(&self, asks: bool) -> u64 {
         let (core, memory) = (self.firmware.core(), self.firmware.memory());
-        memory.sram + memory.cache + core.publisher.table_bytes(asks) + core.blocks.table_bytes()
+        let reads = core.disturb.as_ref().map_or(0, |reads| reads.table_bytes());
+        memory.sram + memory.cache + core.publisher.table_bytes(asks) + core.blocks.table_bytes() + reads
     }
 
     /// Those of these bytes that are the mapping scheme's own cache.

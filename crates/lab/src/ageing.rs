@@ -192,7 +192,9 @@ mod tests {
             conditions.join(" "),
             "device.name device.summary nand.slc_read_us nand.slc_program_us nand.slc_erase_us nand.tlc_read_us \
              nand.tlc_program_us nand.tlc_erase_us nand.transfer_mib_per_s nand.page_register nand.cache_program \
-             nand.program_suspends nand.erase_suspends nand.suspend_us nand.resume_us firmware.command_ns \
+             nand.independent_plane_reads nand.cache_read nand.program_suspends nand.erase_suspends nand.suspend_us \
+             nand.resume_us nand.retry_steps nand.retry_fresh_steps nand.retry_cycles nand.worn_cycles \
+             firmware.command_ns \
              write_path.rest_ms write_path.wake_us write_path.flush_us write_path.flush_rest_ms \
              write_path.flush_wake_us what_if.free what_if.metadata_programs what_if.copies_percent \
              link.down_mib_per_s link.up_mib_per_s link.upiu_ns \

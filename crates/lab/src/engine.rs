@@ -435,6 +435,7 @@ impl Run<'_> {
             system.run(&mut fill, &mut throttled("precondition", &self.wall, progress))?;
             system.settle(&mut fill)?;
         }
+        system.age_data();
         let (measure, counters) = system.outcome();
         let mut start = Start {
             was_cut: false,

@@ -441,6 +441,7 @@ fn by_nanoseconds((called, returned): (u64, u64)) -> u64 {
 fn operations_by_cause(flash: &nand::Counters) -> BTreeMap<String, Named> {
     let of = |cause: Cause| {
         let kinds = Kind::ALL.iter().map(|&kind| (kind.name().to_owned(), flash.ops(cause, kind)));
+        let kinds = kinds.chain([("retry".to_owned(), flash.retries(cause))]);
         kinds.filter(|(_, count)| *count > 0).collect::<Named>()
     };
     Cause::ALL.iter().map(|&cause| (cause.name().to_owned(), of(cause))).collect()

@@ -411,7 +411,8 @@ pub struct RunResult {
     pub over_time: OverTime,
     /// Time that dies were occupied, summed over dies, by cause.
     pub nand_time_ns: Named,
-    /// Flash operations by cause and kind; kinds that did not occur are left out.
+    /// Flash operations by cause and kind; kinds that did not occur are left out. "retry" counts the steps of read
+    /// retries, which are no operations of their own.
     pub nand_ops: BTreeMap<String, Named>,
     /// Write amplification.
     pub waf: Waf,

@@ -158,6 +158,11 @@ impl System {
         self.memory_due.len()
     }
 
+    /// What is on flash now has lain for the retention age of the profile.
+    pub fn age_data(&mut self) {
+        self.stack.device.rest();
+    }
+
     /// Shows the workload that begins now to those who want to see.
     pub fn observe(&mut self, wanted: Observe) {
         self.watchers = Watchers::new(wanted, &mut self.stack);

@@ -111,3 +111,28 @@ fn beside_commands_steps_still_keep_pace_and_stop_commands_for_a_small_part_of_t
         assert!(stopped(&beside) < stopped(&alone), "{scheme}");
     }
 }
+
+/// At first only folding is wanted, after a minute. Then writes make GC wanted, too, after 5 ms: it does not wait for
+/// the minute.
+#[test]
+fn gc_in_idle_time_does_not_wait_until_folding_is_due() {
+    const SUPERBLOCK: u64 = 256;
+    let set = [
+        ("gc.idle_after_ms", "5"),
+        ("gc.idle_superblocks", "60"),
+        ("slc.superblocks", "4"),
+        ("slc.fold_after_ms", "60000"),
+    ];
+    let run = |last: u64| {
+        let mut rng = Rng::from_seed(5);
+        let fill = (0..80 * SUPERBLOCK / 64).map(|i| request(WorkOp::Write, 64 * i, 64));
+        let again = (0..40 * SUPERBLOCK).map(|_| at(30_000, request(WorkOp::Write, rng.below(80 * SUPERBLOCK), 1)));
+        let requests = fill.chain(again).chain([at(last, request(WorkOp::Read, 0, 1))]).collect();
+        replay(&spec("ideal", &set), requests, ReplayMode::Queued { depth: 32 }).expect("a replay")
+    };
+    let before = run(29_000);
+    assert_eq!(counter(&before, "gc_idle_steps"), 0, "60 superblocks are free, and the cache may stay");
+    // The writes take a second or two, and GC less than ten.
+    let soon = run(45_000);
+    assert!(counter(&soon, "free_superblocks") >= 60, "{:?}", soon.counters.device);
+}

@@ -13,12 +13,13 @@ pub struct Counters {
     ops: [[u64; Kind::COUNT]; Cause::COUNT],
     bytes: [[u64; Kind::COUNT]; Cause::COUNT],
     register_hits: u64,
+    retries: [u64; Cause::COUNT],
     failures: [u64; Kind::COUNT],
 }
 
 impl Counters {
     /// Time during which operations of a cause occupied a die, with waits for the channel, summed over dies, in
-    /// nanoseconds.
+    /// nanoseconds. Reads that share a die count one by one.
     pub fn busy_ns(&self, cause: Cause) -> u64 {
         self.busy_ns[cause.index()]
     }
@@ -53,6 +54,11 @@ impl Counters {
         self.register_hits
     }
 
+    /// Steps of read retries in reads of a cause.
+    pub fn retries(&self, cause: Cause) -> u64 {
+        self.retries[cause.index()]
+    }
+
     /// Operations of a kind that themselves failed (see [`Faults`](crate::Faults)).
     pub fn failures(&self, kind: Kind) -> u64 {
         self.failures[kind.index()]
@@ -72,6 +78,7 @@ impl Counters {
             difference.failures[kind] = less(self.failures[kind], earlier.failures[kind]);
         }
         for cause in 0..Cause::COUNT {
+            difference.retries[cause] = less(self.retries[cause], earlier.retries[cause]);
             difference.busy_ns[cause] = less(self.busy_ns[cause], earlier.busy_ns[cause]);
             for kind in 0..Kind::COUNT {
                 difference.ops[cause][kind] = less(self.ops[cause][kind], earlier.ops[cause][kind]);
@@ -88,6 +95,11 @@ impl Counters {
         self.ops[cause][kind] += 1;
         self.bytes[cause][kind] += u64::from(op.work.units()) * UNIT_BYTES;
         self.register_hits += u64::from(register_hit);
+    }
+
+    #[cold]
+    pub(crate) fn count_retries(&mut self, cause: Cause, retries: u8) {
+        self.retries[cause.index()] += u64::from(retries);
     }
 
     pub(crate) fn count_failure(&mut self, kind: Kind) {

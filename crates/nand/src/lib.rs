@@ -7,9 +7,10 @@
 //! - **stripe**: a row on every die of a superblock.
 //! - **block**: the pages of a plane that are erased together. They are programmed in order, once per erase.
 //! - **superblock**: one block on every plane of every die, or of a group of dies.
-//! - **die**: runs one operation at a time. **Channel**: moves the data of one of its dies at a time.
+//! - **die**: runs one operation at a time, unless reads share it ([`Sharing`]). **Channel**: moves the data of one of
+//!   its dies at a time.
 //! - **tR**, **tPROG**, **tBERS**: duration of the cell phase of a read, a program, an erase.
-//! - **page register**: holds the row that a die sensed last.
+//! - **page register**: holds the row that a die sensed last; of each plane, where planes are independent.
 //! - **spare area**: bytes beside a unit in which the firmware stores its LPA; read together with the unit.
 //! - **version**: number of the host write that made a content; a copy by garbage collection keeps it.
 //! - **padding**: units without content at the end of a page.
@@ -17,19 +18,22 @@
 //! # Phases
 //! An operation occupies its die from its first phase to its last one.
 //! - read: tR (not if the page register has the row), then the transfer on the channel, possibly after a wait for it;
+//!   both once more for each step of a read retry ([`Retry`]);
 //! - program: the transfer on the channel, possibly after a wait for it, then tPROG;
 //! - erase: tBERS.
 //!
 //! If transfers take no time, an operation has only its cell phase. When a die becomes free, it takes the waiting
 //! operation with the most urgent [`Priority`]; within a priority, the order of submission decides. A channel serves
 //! its dies in the order in which they ask. Urgent reads may interrupt a program or erase ([`Suspend`]).
+//! Where reads share a die ([`Sharing`]), a waiting read starts as soon as its planes are free, and an operation
+//! occupies the die beside others.
 //!
 //! # Contract
 //! - The array has no clock. A call at time `now` adds the ends of the phases that it begins to `wakes`, and the caller
 //!   has to call [`Nand::wake`] with each of them at its time. A die or channel has one outstanding end, and a die one
-//!   more for each interruption of the operation that it runs. Ends at the same time are handled in the order in which
-//!   they were added. When a transfer ends, the channel begins the transfer of the next die before the old die
-//!   continues.
+//!   more for each interruption of the operation that it runs, and one for each read that shares it. Ends at the same
+//!   time are handled in the order in which they were added. When a transfer ends, the channel begins the transfer of
+//!   the next die before the old die continues.
 //! - The rules of flash are checked when an operation is submitted. A page is programmed once per erase, after the page
 //!   before it, and not while the erase of its block is queued or running. Programs of a block, and its erase after
 //!   them, must also run in the order of submission; if a priority lets a later one overtake, that fails when it
@@ -64,6 +68,8 @@
 //!     tlc: CellTiming { read: us(60), program: us(550), erase: us(5_000) },
 //!     by_page: None,
 //!     cache_program: false,
+//!     sharing: Sharing::NONE,
+//!     retry: None,
 //!     suspend: Suspend::NEVER,
 //!     channel_bytes_per_us: 1024,
 //!     page_register: true,
@@ -109,8 +115,11 @@ mod cut;
 mod fault;
 mod free;
 mod geometry;
+mod lanes;
+mod loading;
 mod nand;
 mod op;
+mod retry;
 mod state;
 mod stored;
 mod suspend;
@@ -126,8 +135,10 @@ pub use cut::CutProgram;
 pub use fault::{FaultParams, Faults};
 pub use free::{FreeWork, MetadataPrograms, WhatIfParams};
 pub use geometry::{CellType, Geometry, GeometryParams, Layout, Place, SuperblockParams};
+pub use lanes::Sharing;
 pub use nand::{Blind, Nand};
 pub use op::{Cause, Kind, NandEvent, Op, Priority, Sensed, Spare, Work};
+pub use retry::{Retry, RetryParams};
 pub use suspend::{Suspend, SuspendParams};
 pub use timing::{ByPage, CellTiming, PageTimes, Timing, TimingParams};
 pub use usage::{Resource, Usage};
@@ -139,5 +150,6 @@ params::params! {
         with geometry: GeometryParams;
         with timing: TimingParams;
         with suspend: SuspendParams;
+        with retry: RetryParams;
     }
 }

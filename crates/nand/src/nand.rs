@@ -10,6 +10,7 @@ use crate::counters::Counters;
 use crate::fault::{Faults, Injector};
 use crate::geometry::{CellType, Geometry, Layout};
 use crate::op::{Kind, NandEvent, Op, Sensed, Spare, Work};
+use crate::retry::Retry;
 use crate::state::{Mark, State};
 use crate::timeline::{Task, Timeline};
 use crate::timing::Timing;
@@ -33,6 +34,8 @@ pub struct Nand {
     counters: Counters,
     /// `None` = nothing fails.
     faults: Option<Injector>,
+    /// Decides which pages need a retry more than others.
+    seed: u64,
     /// For tests: half written units that count as whole.
     pub(crate) blind: Option<Blind>,
     /// What dies and channels were used for; `None` if nobody wants to know.
@@ -60,18 +63,28 @@ impl Nand {
             timing,
             is_plain: timing.is_plain(&geometry),
             transfers: (0..=geometry.row_units()).map(|units| timing.transfer(units)).collect(),
-            timeline: Timeline::new(geometry.dies(), geometry.channels, &timing),
+            timeline: Timeline::new(&geometry, &timing),
             state: State::new(layout),
             counters: Counters::default(),
             faults: None,
+            seed: 0,
             blind: None,
             usage: None,
         }
     }
 
-    /// Sets the failure rates of operations that finish from now on. In a new array none fails.
+    /// Sets the failure rates of operations that finish from now on, and the seed of all that is drawn. In a new array
+    /// none fails.
     pub fn set_faults(&mut self, faults: Faults) {
+        self.seed = faults.seed;
         self.faults = Injector::new(faults);
+    }
+
+    /// What is programmed now has lain for the retention age that [`Retry`] speaks of, until its block is erased.
+    pub fn rest(&mut self) {
+        if self.timing.retry.is_some() {
+            self.state.rest();
+        }
     }
 
     /// For tests: from now on half written units of this kind can not be told from whole ones.
@@ -160,6 +173,9 @@ impl Nand {
         }
         let busy = now - (finished.started + finished.paused);
         self.counters.count(&finished.op, busy, finished.register_hit);
+        if finished.retries > 0 {
+            self.counters.count_retries(finished.op.cause, finished.retries);
+        }
         if self.usage.is_some() {
             self.note_operation(finished.op, finished.started, now);
         }
@@ -345,14 +361,16 @@ impl Nand {
 
     #[inline]
     fn task(&self, op: Op, superblock: Superblock, sense: Option<Ppa>) -> Task {
+        let planes = if self.timing.sharing.is_on() { self.planes(op.work) } else { 0 };
+        let retries = self.timing.retry.map_or(0, |retry| self.retries(&retry, op.work, superblock));
         if self.timing.free.covers(op.cause) {
-            return Task { op, cell: Nanos::ZERO, transfer: Nanos::ZERO, sense };
+            return Task { op, cell: Nanos::ZERO, transfer: Nanos::ZERO, sense, planes, retries };
         }
         let kind = op.work.kind();
         let cell =
             if self.is_plain { self.timing.cell(self.state.cell(superblock), kind) } else { self.cell_of(op.work) };
         let transfer = self.transfers[op.work.units() as usize];
-        Task { op, cell, transfer, sense }
+        Task { op, cell, transfer, sense, planes, retries }
     }
 
     /// The duration of a cell phase where pages differ, a program has several, or units count.
@@ -373,6 +391,35 @@ impl Nand {
             return published;
         }
         self.timing.cell_of_pages(cell, work.kind(), page, last - first + 1, one_shot)
+    }
+
+    /// How often a read is repeated: as often as that of its pages needs that needs it most.
+    #[inline(never)]
+    fn retries(&self, retry: &Retry, work: Work, superblock: Superblock) -> u8 {
+        let Work::Read { ppa, units } = work else { return 0 };
+        if self.state.cell(superblock) == CellType::Slc {
+            return 0;
+        }
+        let (first, last) = (self.layout.plane_page(ppa).0, self.layout.plane_page(ppa.offset(units - 1)).0);
+        let (erases, page_units) = (self.state.erases_at(ppa), self.layout.geometry().units_per_page);
+        let of_page = |page: usize| {
+            let aged = self.state.has_rested(Ppa(page as u32 * page_units));
+            retry.steps(self.seed, page, erases, aged)
+        };
+        (first..=last).map(of_page).max().unwrap_or(0)
+    }
+
+    /// A bit for each plane that work has to itself: all of them, unless it reads one of those that are independent.
+    fn planes(&self, work: Work) -> u8 {
+        let Work::Read { ppa, units } = work else { return u8::MAX };
+        if !self.timing.sharing.planes {
+            return u8::MAX;
+        }
+        let geometry = self.layout.geometry();
+        let in_row = ppa.0 - self.layout.row_start(ppa).0;
+        let pages = in_row / geometry.units_per_page..=(in_row + units - 1) / geometry.units_per_page;
+        let of_die = geometry.planes / geometry.word_line_pages;
+        pages.fold(0, |planes, page| planes | 1 << (page % of_die))
     }
 
     /// The first unit of what a read leaves in the page register: a page of every plane. A read of several leaves

@@ -179,6 +179,9 @@ pub struct Op {
     pub token: u32,
 }
 
+/// Number of an operation in flight.
+pub(crate) type Slot = u32;
+
 /// What the firmware stores in the spare area of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Spare {
@@ -206,7 +209,7 @@ pub enum Sensed {
     Unit(Spare),
 }
 
-/// The end of a phase. A die or channel has at most one outstanding.
+/// The end of a phase.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum NandEvent {
     /// The cell operation on this die finished.

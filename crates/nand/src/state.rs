@@ -67,6 +67,9 @@ pub(crate) struct State {
     pub(super) max_erase_count: u32,
     /// Data superblocks that are used in SLC mode.
     pub(super) slc: Vec<bool>,
+    /// By superblock, die and plane: the first pages of a block that have lain for the retention age; empty if none
+    /// has.
+    rested: Vec<u16>,
 }
 
 impl State {
@@ -88,6 +91,7 @@ impl State {
             erase_counts: vec![0; geometry.superblocks() as usize],
             max_erase_count: 0,
             slc: vec![false; geometry.data_superblocks as usize],
+            rested: Vec::new(),
             layout,
         }
     }
@@ -220,7 +224,27 @@ impl State {
 
     fn fill_blocks(&mut self, superblock: Superblock, die: u32, with: Block) {
         let first = self.layout.block(superblock, die, 0);
-        self.blocks[first..first + self.layout.geometry().planes as usize].fill(with);
+        let planes = first..first + self.layout.geometry().planes as usize;
+        self.rested.get_mut(planes.clone()).into_iter().for_each(|rested| rested.fill(0));
+        self.blocks[planes].fill(with);
+    }
+
+    /// What is programmed now has lain for the retention age.
+    pub fn rest(&mut self) {
+        self.rested = self.blocks.iter().map(|block| block.programmed).collect();
+    }
+
+    /// True if a page has lain for the retention age.
+    pub fn has_rested(&self, ppa: Ppa) -> bool {
+        let Place { superblock, page, die, plane, .. } = self.layout.place(ppa);
+        let rested = self.rested.get(self.layout.block(superblock, die, plane));
+        rested.is_some_and(|&rested| page < rested.into())
+    }
+
+    /// Erases of the blocks of a unit's die.
+    pub fn erases_at(&self, ppa: Ppa) -> u32 {
+        let place = self.layout.place(ppa);
+        self.die_blocks[self.layout.die_block(place.superblock, place.die)].erases
     }
 
     fn count_erase(&mut self, superblock: Superblock, die: u32) {
@@ -398,6 +422,7 @@ fn refuse_program(place: Place, next: u16, die_block: &DieBlock) -> ! {
 impl Hash for State {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let geometry = self.layout.geometry();
+        self.rested.hash(state);
         for superblock in (0..geometry.superblocks()).map(Superblock) {
             for die in geometry.dies_of(superblock) {
                 let DieBlock { erases, erasing, half_erased, first_seq } =

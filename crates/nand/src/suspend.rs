@@ -7,8 +7,7 @@
 
 use units::{Nanos, SimTime};
 
-use crate::op::Kind;
-use crate::timeline::Slot;
+use crate::op::{Kind, Slot};
 
 params::params! {
     /// Suspension of programs and erases: a part of `[nand]`.

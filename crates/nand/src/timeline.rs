@@ -5,7 +5,9 @@ use std::hash::{Hash, Hasher};
 
 use units::{Nanos, Ppa, SimTime};
 
-use crate::op::{Kind, NandEvent, Op, Priority};
+use crate::geometry::Geometry;
+use crate::lanes::{Lanes, Sharing};
+use crate::op::{Kind, NandEvent, Op, Priority, Slot};
 use crate::suspend::{History, Suspend, Suspended};
 use crate::timing::Timing;
 use crate::waits::{Wait, Waits};
@@ -21,6 +23,10 @@ pub(crate) struct Task {
     /// First unit of the row that this operation leaves in the page register. `None` for programs and erases, which
     /// overwrite the register, and for all operations of an array without page register reads.
     pub sense: Option<Ppa>,
+    /// Bit `p` is set if a read occupies plane `p` of its die; where reads do not share dies, none is.
+    pub planes: u8,
+    /// How often a read is repeated, unless the page register has its row.
+    pub retries: u8,
 }
 
 /// A finished operation with its start and result.
@@ -31,6 +37,8 @@ pub(crate) struct Finished {
     /// How long it stood still in between, interrupted by others.
     pub paused: Nanos,
     pub register_hit: bool,
+    /// How often a read was repeated.
+    pub retries: u8,
 }
 
 /// Operations that a power cut has ended.
@@ -45,7 +53,7 @@ pub(crate) struct Lost {
 
 /// State of a die.
 #[derive(Clone, Copy, Hash, Debug)]
-enum Phase {
+pub(crate) enum Phase {
     Idle,
     /// The cells work until this time.
     Cell(SimTime),
@@ -53,39 +61,40 @@ enum Phase {
     Channel,
     /// The cells are being stopped until this time.
     Stopping(SimTime),
+    /// Reads share the die (`lanes.rs`).
+    Reading,
 }
 
-/// Number of an operation in the slab.
-pub(crate) type Slot = u32;
-
 #[derive(Clone, Copy, Debug)]
-struct InFlight {
-    task: Task,
+pub(crate) struct InFlight {
+    pub task: Task,
     /// Set when it starts.
-    started: SimTime,
+    pub started: SimTime,
     /// Set when it starts.
-    register_hit: bool,
+    pub register_hit: bool,
+    /// How often a read will be repeated; set when it starts.
+    pub left: u8,
 }
 
 #[derive(Clone, Debug)]
-struct Die {
-    phase: Phase,
-    /// The operation that runs; meaningless while the die is idle.
-    running: Slot,
+pub(crate) struct Die {
+    pub phase: Phase,
+    /// The operation that runs; meaningless while the die is idle, or while reads share it.
+    pub running: Slot,
     /// Bit `p` is set if the queue of priority `p` is not empty.
-    waiting: u8,
+    pub waiting: u8,
     channel: u16,
     /// First unit of the row in the page register.
-    sensed: Option<Ppa>,
+    pub sensed: Option<Ppa>,
     /// What has become of the operation that runs, if some may be interrupted.
-    history: History,
+    pub history: History,
     /// An operation that waits until reads have gone first.
-    suspended: Option<Suspended>,
+    pub suspended: Option<Suspended>,
     /// A program whose data comes while the cells program others (cached program), and whether all of it is there.
-    loading: Option<(Slot, bool)>,
+    pub loading: Option<(Slot, bool)>,
     /// Ends of cell phases that have been announced and will not come: they were interrupted.
     stale: u32,
-    queues: [VecDeque<Slot>; Priority::COUNT],
+    pub queues: [VecDeque<Slot>; Priority::COUNT],
 }
 
 #[derive(Clone, Debug)]
@@ -99,24 +108,29 @@ struct Channel {
 /// The dies and channels of the array.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
-    dies: Vec<Die>,
+    pub dies: Vec<Die>,
     channels: Vec<Channel>,
     /// Submitted operations that have not finished, and free slots.
-    slab: Vec<InFlight>,
-    free: Vec<Slot>,
+    pub slab: Vec<InFlight>,
+    pub free: Vec<Slot>,
+    /// By die, if reads share dies; else nothing.
+    pub lanes: Vec<Lanes>,
+    pub sharing: Sharing,
     suspend: Suspend,
-    cache_program: bool,
-    /// One of both is in use: whoever has neither pays nothing for them.
+    pub cache_program: bool,
+    /// One of these is in use: whoever has none pays nothing for them.
     is_refined: bool,
     /// For reports; `None` until somebody wants them.
-    waits: Option<Box<Waits>>,
+    pub waits: Option<Box<Waits>>,
 }
 
 /// Operations that fit a queue before it grows for the first time.
 const QUEUE_CAPACITY: usize = 64;
 
 impl Timeline {
-    pub fn new(dies: u32, channels: u32, timing: &Timing) -> Timeline {
+    pub fn new(geometry: &Geometry, timing: &Timing) -> Timeline {
+        let (dies, channels) = (geometry.dies(), geometry.channels);
+        let of_die = geometry.planes / geometry.word_line_pages;
         assert!(dies <= u32::from(u16::MAX), "{dies} dies do not fit the numbers of events");
         let die = |die: u32| Die {
             phase: Phase::Idle,
@@ -136,9 +150,11 @@ impl Timeline {
             channels: (0..channels).map(|_| Channel { transfer: None, waiting: waiting() }).collect(),
             slab: Vec::with_capacity(QUEUE_CAPACITY),
             free: Vec::with_capacity(QUEUE_CAPACITY),
+            lanes: (0..dies).filter(|_| timing.sharing.is_on()).map(|_| Lanes::new(of_die, timing.sharing)).collect(),
+            sharing: timing.sharing,
             suspend: timing.suspend,
             cache_program: timing.cache_program,
-            is_refined: timing.suspend.is_on() || timing.cache_program,
+            is_refined: timing.suspend.is_on() || timing.cache_program || timing.sharing.is_on(),
             waits: None,
         }
     }
@@ -171,7 +187,7 @@ impl Timeline {
     /// Queues an operation, or starts it if its die is free. Always inlined, so that the task is made where it stays.
     #[inline(always)]
     pub fn submit<E: From<NandEvent>>(&mut self, now: SimTime, die: u32, task: Task, wakes: &mut Vec<(SimTime, E)>) {
-        let entry = InFlight { task, started: now, register_hit: false };
+        let entry = InFlight { task, started: now, register_hit: false, left: 0 };
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slab[slot as usize] = entry;
@@ -182,23 +198,35 @@ impl Timeline {
                 (self.slab.len() - 1) as Slot
             }
         };
-        let state = &mut self.dies[die as usize];
-        if let Phase::Idle = state.phase {
+        if !self.lanes.is_empty() {
+            self.submit_shared(now, die as u16, slot, wakes);
+        } else if let Phase::Idle = self.dies[die as usize].phase {
             self.start(now, die as u16, slot, wakes);
         } else {
-            let queue = task.op.priority.index();
-            state.waiting |= 1 << queue;
-            state.queues[queue].push_back(slot);
+            self.queue(die as u16, slot);
             if self.waits.is_some() {
                 self.note_queued(now, die, slot);
             }
             if self.is_refined {
-                if goes_first(&task) {
-                    self.stop_cells(now, die as u16, wakes);
-                }
-                self.load_ahead(now, die as u16, wakes);
+                self.press(now, die as u16, slot, wakes);
             }
         }
+    }
+
+    #[inline]
+    pub fn queue(&mut self, die: u16, slot: Slot) {
+        let queue = self.slab[slot as usize].task.op.priority.index();
+        let state = &mut self.dies[die as usize];
+        state.waiting |= 1 << queue;
+        state.queues[queue].push_back(slot);
+    }
+
+    /// An operation has been queued behind one that has the whole die.
+    pub fn press<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, slot: Slot, wakes: &mut Vec<(SimTime, E)>) {
+        if goes_first(&self.slab[slot as usize].task) {
+            self.stop_cells(now, die, wakes);
+        }
+        self.load_ahead(now, die, wakes);
     }
 
     /// Ends a phase and begins those that follow from it. Gives the operation if this was its last phase.
@@ -211,6 +239,13 @@ impl Timeline {
     ) -> Option<Finished> {
         match event {
             NandEvent::Die(die) => {
+                let sensed = match self.dies[die as usize].phase {
+                    Phase::Reading => self.sensed_lane(now, die, wakes),
+                    _ => Err(()),
+                };
+                if let Ok(finished) = sensed {
+                    return finished;
+                }
                 match self.dies[die as usize].phase {
                     Phase::Cell(end) if end == now => {}
                     Phase::Stopping(end) if end == now => {
@@ -228,7 +263,7 @@ impl Timeline {
                     self.transfer_running(now, die, wakes);
                     return None;
                 }
-                Some(self.finish(now, die, wakes))
+                self.finish_or_repeat(now, die, wakes)
             }
             NandEvent::Channel(channel) => {
                 let state = &mut self.channels[channel as usize];
@@ -247,18 +282,39 @@ impl Timeline {
                     *is_there = true;
                     return None;
                 }
+                if let Phase::Reading = self.dies[die as usize].phase {
+                    return self.transferred_lane(now, die, slot, wakes);
+                }
                 if self.running(die).task.op.work.kind() == Kind::Program {
                     self.begin_cell(now, die, wakes);
                     return None;
                 }
-                Some(self.finish(now, die, wakes))
+                self.finish_or_repeat(now, die, wakes)
             }
         }
     }
 
+    /// The last phase of an operation has ended, unless it is a read that has to be repeated.
+    #[inline]
+    fn finish_or_repeat<E: From<NandEvent>>(
+        &mut self,
+        now: SimTime,
+        die: u16,
+        wakes: &mut Vec<(SimTime, E)>,
+    ) -> Option<Finished> {
+        let slot = self.dies[die as usize].running;
+        let left = &mut self.slab[slot as usize].left;
+        if *left == 0 {
+            return Some(self.finish(now, die, wakes));
+        }
+        *left -= 1;
+        self.begin_cell(now, die, wakes);
+        None
+    }
+
     /// The operations that have not finished, in no particular order.
     pub fn under_way(&self) -> impl Iterator<Item = &Op> {
-        let running = self.dies.iter().filter(|die| !matches!(die.phase, Phase::Idle)).map(|die| &die.running);
+        let running = self.dies.iter().filter_map(Die::has).chain(self.lanes.iter().flat_map(Lanes::slots));
         let queued = self.dies.iter().flat_map(|die| die.queues.iter().flatten());
         let suspended = self.dies.iter().filter_map(Die::interrupted);
         let loading = self.dies.iter().filter_map(|die| Some(&die.loading.as_ref()?.0));
@@ -274,9 +330,9 @@ impl Timeline {
 
     /// The operations that have started and not finished: die, operation, and when it started.
     pub fn started(&self) -> impl Iterator<Item = (u16, &Op, SimTime)> {
-        let working = (0u16..).zip(&self.dies).filter(|(_, die)| !matches!(die.phase, Phase::Idle));
-        let slots = working.flat_map(|(number, die)| {
-            die.interrupted().into_iter().chain([&die.running]).map(move |&slot| (number, slot))
+        let slots = (0u16..).zip(&self.dies).flat_map(|(number, die)| {
+            let reads = self.lanes.get(usize::from(number)).into_iter().flat_map(Lanes::slots);
+            die.interrupted().into_iter().chain(die.has()).chain(reads).map(move |&slot| (number, slot))
         });
         slots.map(|(number, slot)| {
             let InFlight { task, started, .. } = &self.slab[slot as usize];
@@ -297,6 +353,10 @@ impl Timeline {
                     lost.in_cells.push(running());
                 }
                 Phase::Channel => lost.not_begun.push(running()),
+                Phase::Reading => {
+                    let reads = self.lanes[number].power_cut(now, number);
+                    lost.not_begun.extend(reads.map(|slot| self.slab[slot as usize].task.op));
+                }
             }
             lost.not_begun.extend(die.loading.take().map(|(slot, _)| self.slab[slot as usize].task.op));
             let queued = die.queues.iter_mut().flat_map(|queue| queue.drain(..));
@@ -316,14 +376,16 @@ impl Timeline {
     }
 
     #[inline]
-    fn start<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, slot: Slot, wakes: &mut Vec<(SimTime, E)>) {
+    pub fn start<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, slot: Slot, wakes: &mut Vec<(SimTime, E)>) {
         let state = &mut self.dies[die as usize];
         let entry = &mut self.slab[slot as usize];
         let sense = entry.task.sense;
         entry.register_hit = sense.is_some() && sense == state.sensed;
+        entry.left = if entry.register_hit { 0 } else { entry.task.retries };
         entry.started = now;
         if self.is_refined {
             state.history = History::from(now);
+            self.lanes.get_mut(usize::from(die)).into_iter().for_each(Lanes::overwrite);
         }
         state.sensed = sense;
         state.running = slot;
@@ -340,7 +402,7 @@ impl Timeline {
     }
 
     #[inline]
-    fn begin_cell<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
+    pub fn begin_cell<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
         let running = self.running(die);
         let cell = if running.register_hit { Nanos::ZERO } else { running.task.cell };
         let end = now + cell;
@@ -359,7 +421,7 @@ impl Timeline {
         self.request_channel(now, die, slot, wakes);
     }
 
-    fn request_channel<E: From<NandEvent>>(
+    pub fn request_channel<E: From<NandEvent>>(
         &mut self,
         now: SimTime,
         die: u16,
@@ -387,60 +449,15 @@ impl Timeline {
         wakes.push((end, NandEvent::Channel(channel).into()));
     }
 
-    /// While the cells of a die program, the data of the program that comes next may come already.
-    #[inline(never)]
-    fn load_ahead<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
-        if !self.cache_program {
-            return;
-        }
-        let programs = self.running(die).task.op.work.kind() == Kind::Program;
-        let state = &mut self.dies[die as usize];
-        if !programs || !matches!(state.phase, Phase::Cell(_)) || state.loading.is_some() || state.waiting == 0 {
-            return;
-        }
-        let queue = state.waiting.trailing_zeros() as usize;
-        let next = state.queues[queue][0];
-        let task = &self.slab[next as usize].task;
-        if task.op.work.kind() != Kind::Program || task.transfer == Nanos::ZERO {
-            return;
-        }
-        state.queues[queue].pop_front();
-        if state.queues[queue].is_empty() {
-            state.waiting &= !(1 << queue);
-        }
-        state.loading = Some((next, false));
-        self.request_channel(now, die, next, wakes);
-    }
-
-    /// A program whose data has been coming follows the one that has ended.
-    #[inline(never)]
-    fn follow<E: From<NandEvent>>(
-        &mut self,
-        now: SimTime,
-        die: u16,
-        (slot, is_there): (Slot, bool),
-        wakes: &mut Vec<(SimTime, E)>,
-    ) {
-        let state = &mut self.dies[die as usize];
-        (state.running, state.sensed, state.phase) = (slot, None, Phase::Channel);
-        state.history = History::from(now);
-        self.slab[slot as usize].started = now;
-        if let Some(waits) = &mut self.waits {
-            waits.started(die, slot);
-        }
-        if is_there {
-            self.begin_cell(now, die, wakes);
-        }
-    }
-
     /// Removes the running operation from its die and starts the next one.
     #[inline]
     fn finish<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) -> Finished {
         let state = &mut self.dies[die as usize];
         let slot = state.running;
-        let InFlight { task, started, register_hit } = &self.slab[slot as usize];
+        let InFlight { task, started, register_hit, .. } = &self.slab[slot as usize];
+        let retries = if *register_hit { 0 } else { task.retries };
         let paused = if self.is_refined { state.history.paused } else { Nanos::ZERO };
-        let finished = Finished { op: task.op, started: *started, paused, register_hit: *register_hit };
+        let finished = Finished { op: task.op, started: *started, paused, register_hit: *register_hit, retries };
         if let Some(waits) = &mut self.waits {
             let others = state.waiting != 0 || state.loading.is_some();
             let since = if self.is_refined { state.history.since } else { *started };
@@ -450,28 +467,45 @@ impl Timeline {
         if self.is_refined && self.continues(now, die, wakes) {
             return finished;
         }
-        let state = &mut self.dies[die as usize];
-        if state.waiting == 0 {
-            state.phase = Phase::Idle;
-        } else {
-            let queue = state.waiting.trailing_zeros() as usize;
-            let next = state.queues[queue].pop_front().expect("a queue marked as waiting is empty");
-            if state.queues[queue].is_empty() {
-                state.waiting &= !(1 << queue);
-            }
-            if let Some(waits) = &mut self.waits {
-                waits.started(die, next);
-            }
-            self.start(now, die, next, wakes);
+        match self.take_next(die) {
+            Some(next) => self.start(now, die, next, wakes),
+            None => self.dies[die as usize].phase = Phase::Idle,
         }
         finished
     }
 
+    /// Takes the most urgent operation that waits for a die out of its queue.
+    #[inline]
+    pub fn take_next(&mut self, die: u16) -> Option<Slot> {
+        let waiting = self.dies[die as usize].waiting;
+        (waiting != 0).then(|| self.unqueue(die, waiting.trailing_zeros() as usize, 0))
+    }
+
+    /// Takes an operation out of a queue, so that it can start.
+    #[inline]
+    pub fn unqueue(&mut self, die: u16, queue: usize, at: usize) -> Slot {
+        let state = &mut self.dies[die as usize];
+        let waiting = &mut state.queues[queue];
+        let next = if at == 0 { waiting.pop_front() } else { waiting.remove(at) }.expect("an operation waits there");
+        if waiting.is_empty() {
+            state.waiting &= !(1 << queue);
+        }
+        if let Some(waits) = &mut self.waits {
+            waits.started(die, next);
+        }
+        next
+    }
+
     #[inline(never)]
-    fn note_queued(&mut self, now: SimTime, die: u32, slot: Slot) {
-        let running = self.running(die as u16);
-        let since = if self.is_refined { self.dies[die as usize].history.since } else { running.started };
-        let running = (running.task.op.cause, now.since(since));
+    pub fn note_queued(&mut self, now: SimTime, die: u32, slot: Slot) {
+        let running = match self.first_lane(die as u16) {
+            Some(op) => (op.cause, Nanos::ZERO),
+            None => {
+                let running = self.running(die as u16);
+                let since = if self.is_refined { self.dies[die as usize].history.since } else { running.started };
+                (running.task.op.cause, now.since(since))
+            }
+        };
         if let Some(waits) = &mut self.waits {
             waits.queued(now, die, slot, running);
         }
@@ -521,26 +555,35 @@ impl Timeline {
         }
         let loading = state.loading.take();
         loading.into_iter().for_each(|loading| self.follow(now, die, loading, wakes));
+        if loading.is_none() && !self.lanes.is_empty() {
+            self.proceed(now, die, wakes);
+            return true;
+        }
         loading.is_some()
     }
 
     /// The next read that goes first on a die whose operation is interrupted, or else the operation itself.
     fn go_on<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
-        let state = &mut self.dies[die as usize];
-        let slab = &self.slab;
-        let first = |queue: &VecDeque<Slot>| queue.iter().position(|&slot| goes_first(&slab[slot as usize].task));
-        let found = FIRST.into_iter().find_map(|class| Some((class.index(), first(&state.queues[class.index()])?)));
-        if let Some((queue, place)) = found {
-            let next = state.queues[queue].remove(place).expect("it was just found there");
-            if state.queues[queue].is_empty() {
-                state.waiting &= !(1 << queue);
-            }
-            if let Some(waits) = &mut self.waits {
-                waits.started(die, next);
-            }
-            self.start(now, die, next, wakes);
+        if !self.lanes.is_empty() {
+            self.proceed(now, die, wakes);
             return;
         }
+        let (state, slab) = (&self.dies[die as usize], &self.slab);
+        let first = |queue: &VecDeque<Slot>| queue.iter().position(|&slot| goes_first(&slab[slot as usize].task));
+        let found = FIRST.into_iter().find_map(|class| Some((class.index(), first(&state.queues[class.index()])?)));
+        match found {
+            Some((queue, place)) => {
+                let next = self.unqueue(die, queue, place);
+                self.start(now, die, next, wakes);
+            }
+            None => self.resume(now, die, wakes),
+        }
+    }
+
+    /// The operation of a die that was interrupted goes on.
+    pub fn resume<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
+        self.lanes.get_mut(usize::from(die)).into_iter().for_each(Lanes::overwrite);
+        let state = &mut self.dies[die as usize];
         let Suspended { slot, left, since, waited, history } = state.suspended.take().expect("one is interrupted");
         let end = now + self.suspend.resume + left;
         (state.running, state.sensed, state.phase) = (slot, None, Phase::Cell(end));
@@ -553,7 +596,7 @@ impl Timeline {
     }
 
     #[inline]
-    fn running(&self, die: u16) -> &InFlight {
+    pub fn running(&self, die: u16) -> &InFlight {
         &self.slab[self.dies[die as usize].running as usize]
     }
 }
@@ -563,15 +606,21 @@ const FIRST: [Priority; 2] = [Priority::HostRead, Priority::MapRead];
 
 /// True for a read that interrupts a program or erase of its die.
 #[inline]
-fn goes_first(task: &Task) -> bool {
+pub(crate) fn goes_first(task: &Task) -> bool {
     task.op.work.kind() == Kind::Read && FIRST.contains(&task.op.priority)
 }
 
 impl Die {
-    /// The operation that waits while another one runs.
+    /// The operation that waits while others run.
     fn interrupted(&self) -> Option<&Slot> {
         // Until the cells stand still it is the one that runs.
-        self.suspended.as_ref().map(|suspended| &suspended.slot).filter(|&&slot| slot != self.running)
+        let stands = |slot: &&Slot| matches!(self.phase, Phase::Reading) || **slot != self.running;
+        self.suspended.as_ref().map(|suspended| &suspended.slot).filter(stands)
+    }
+
+    /// The operation that has the whole die.
+    fn has(&self) -> Option<&Slot> {
+        (!matches!(self.phase, Phase::Idle | Phase::Reading)).then_some(&self.running)
     }
 }
 
@@ -580,13 +629,16 @@ impl Die {
 impl Hash for Timeline {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let op = |slot: &Slot| self.slab[*slot as usize].task.op;
-        for die in &self.dies {
+        for (number, die) in self.dies.iter().enumerate() {
             match die.phase {
                 Phase::Idle => state.write_u8(0),
                 Phase::Cell(end) => (1u8, end, op(&die.running)).hash(state),
                 Phase::Channel => (2u8, op(&die.running)).hash(state),
                 Phase::Stopping(end) => (3u8, end, op(&die.running)).hash(state),
+                Phase::Reading => state.write_u8(4),
             }
+            die.has().into_iter().for_each(|&slot| self.slab[slot as usize].left.hash(state));
+            self.hash_lanes(number, state);
             if let Some(suspended) = &die.suspended {
                 (suspended.left, suspended.since, op(&suspended.slot), die.stale).hash(state);
             }

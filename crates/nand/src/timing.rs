@@ -7,7 +7,9 @@ use units::{Nanos, UNIT_BYTES, bytes_per_us};
 
 use crate::free::{FreeWork, MetadataPrograms, WhatIfParams};
 use crate::geometry::{CellType, Geometry};
+use crate::lanes::Sharing;
 use crate::op::Kind;
+use crate::retry::{Retry, RetryParams};
 use crate::suspend::{Suspend, SuspendParams};
 
 params::params! {
@@ -33,6 +35,11 @@ params::params! {
         page_register: switch;
         /// Cached program: while the cells of a die program, the data of the program that is next on it comes already.
         cache_program: switch = false, "as in the papers: a die does one thing at a time";
+        /// Independent plane reads: reads of different planes of a die go on at the same time, whatever they read
+        /// there; the channel transfers one after the other. Without it only units of one row are read together.
+        independent_plane_reads: switch = false, "as in the papers: a die does one thing at a time";
+        /// Cached read: the cells of a plane are sensed while the data of the read before it cross the channel.
+        cache_read: switch = false, "as in the papers: a die does one thing at a time";
     }
 }
 
@@ -105,6 +112,10 @@ pub struct Timing {
     pub page_register: bool,
     /// True if the data of the next program of a die comes while its cells program.
     pub cache_program: bool,
+    /// How reads share a die.
+    pub sharing: Sharing,
+    /// How often reads are repeated; `None` = never.
+    pub retry: Option<Retry>,
     /// How programs and erases are interrupted by reads.
     pub suspend: Suspend,
     /// Work that takes no time.
@@ -115,7 +126,7 @@ pub struct Timing {
 
 impl TimingParams {
     /// The times that they stand for.
-    pub fn timing(&self, suspend: &SuspendParams, what_if: &WhatIfParams) -> Timing {
+    pub fn timing(&self, suspend: &SuspendParams, retry: &RetryParams, what_if: &WhatIfParams) -> Timing {
         let micros = |us: u32| Nanos::from_micros(us.into());
         let by_page = ByPage { reads: PageTimes::of(self.tlc_read_us), programs: PageTimes::of(self.tlc_program_us) };
         Timing {
@@ -133,6 +144,8 @@ impl TimingParams {
             channel_bytes_per_us: bytes_per_us(self.transfer_mib_per_s),
             page_register: self.page_register,
             cache_program: self.cache_program,
+            sharing: Sharing { planes: self.independent_plane_reads, cache: self.cache_read },
+            retry: retry.retry(),
             suspend: suspend.suspend(),
             free: what_if.free,
             metadata_programs: what_if.metadata_programs,
@@ -213,6 +226,8 @@ mod tests {
             channel_bytes_per_us: 1200,
             page_register: false,
             cache_program: false,
+            sharing: Sharing::NONE,
+            retry: None,
             suspend: Suspend::NEVER,
             free: what_if.free,
             metadata_programs: what_if.metadata_programs,

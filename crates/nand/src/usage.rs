@@ -8,7 +8,8 @@ use crate::op::{NandEvent, Op, Work};
 /// What is used.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Resource {
-    /// A die: from the first phase of an operation to the last, waits for the channel included.
+    /// A die: from the first phase of an operation to the last, waits for the channel included. Reads that share a die
+    /// overlap.
     Die(u16),
     /// A channel: while it transfers data.
     Channel(u16),
@@ -110,6 +111,8 @@ mod tests {
                 channel_bytes_per_us: 1024,
                 page_register: false,
                 cache_program: false,
+                sharing: crate::Sharing::NONE,
+                retry: None,
                 suspend,
                 free,
                 metadata_programs: MetadataPrograms::Pages,

@@ -86,10 +86,20 @@ impl Waits {
         self.last = std::mem::take(&mut self.waited[die]).then_some(slot as usize);
     }
 
+    /// A die has worked so long on an operation of this cause.
+    pub fn worked(&mut self, die: u16, cause: Cause, time: Nanos) {
+        self.worked[usize::from(die)][cause.index()] += time;
+    }
+
+    /// True if the operation that starts now had waited. Its die keeps that in mind no longer.
+    pub fn take_waited(&mut self, die: u16) -> bool {
+        std::mem::take(&mut self.waited[usize::from(die)])
+    }
+
     /// An operation of this cause is interrupted after it has had its die so long. True if it had waited for it.
     pub fn paused(&mut self, die: u16, cause: Cause, took: Nanos) -> bool {
-        self.worked[usize::from(die)][cause.index()] += took;
-        std::mem::take(&mut self.waited[usize::from(die)])
+        self.worked(die, cause, took);
+        self.take_waited(die)
     }
 
     /// An operation that was interrupted goes on; `waited` is what [`Waits::paused`] has said of it.

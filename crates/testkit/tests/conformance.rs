@@ -25,6 +25,31 @@ fn single_entries_in_sram_are_never_out_of_date() {
     });
 }
 
+/// Reads that share dies and are repeated, programs that are interrupted for them, and refresh of what is read often,
+/// under every scheme.
+#[test]
+fn data_survive_reads_that_share_dies() {
+    let set = [
+        "nand.independent_plane_reads=true",
+        "nand.cache_read=true",
+        "nand.program_suspends=2",
+        "nand.retry_fresh_steps=[1, 3]",
+        "nand.retry_cycles=[0, 4]",
+        "wear.refresh_reads=20",
+    ];
+    let set = set.map(|text| parse_override(text).expect("a well formed override"));
+    for &kind in schemes::all() {
+        with_each_system_of(&set, kind, |mut rig, name| {
+            rig.churn(&mut Rng::new(19), 3_000, 3_000, 16);
+            for _ in 0..4 {
+                rig.settle();
+                rig.read_all();
+            }
+            assert!(rig.device().stats().refresh_victims > 0, "{name}: nothing was refreshed");
+        });
+    }
+}
+
 /// WriteBooster that a host has flushed whenever no command is under way, under every scheme.
 #[test]
 fn data_survive_write_booster() {

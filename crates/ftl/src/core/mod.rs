@@ -21,6 +21,7 @@ use crate::report::stats::DeviceStats;
 use crate::report::watch::{self, Event, Watch};
 use crate::sabotage::Sabotage;
 use crate::space::blocks::{Blocks, Stream};
+use crate::space::disturb::ReadCounts;
 use crate::sram::buffer::WriteBuffer;
 use crate::sram::pool::Sram;
 use crate::table::directory::{JOURNAL_PAGES, Piece};
@@ -122,6 +123,8 @@ pub struct Core {
     pub(crate) log: Log,
     /// Data superblocks.
     pub(crate) blocks: Blocks,
+    /// Reads of blocks, if what is read often is refreshed.
+    pub(crate) disturb: Option<ReadCounts>,
     /// What the host controls of the cache in SLC mode.
     booster: BoosterState,
     /// A superblock could be folded after a map flush.
@@ -191,12 +194,6 @@ pub struct Core {
 }
 
 impl Core {
-    /// Least erases of a data superblock.
-    pub(crate) fn min_erases(&self) -> u32 {
-        let all = (0..self.blocks.count()).map(Superblock);
-        all.map(|sb| self.nand.erase_count(sb)).min().unwrap_or(0)
-    }
-
     /// A device fresh from the factory, whose mapping table is divided into `units`.
     pub(crate) fn new(cfg: EngineConfig, units: MapUnits) -> Core {
         let meta = Meta::new(cfg.geometry.layout(), units);
@@ -228,6 +225,7 @@ impl Core {
             buffer: WriteBuffer::new(cfg.sram.pool),
             log: Log::new(cfg.log.entries),
             blocks: Blocks::new(layout, cfg.slc),
+            disturb: cfg.refresh_reads.map(|limit| ReadCounts::new(&layout, limit)),
             booster: BoosterState::new(&cfg.slc),
             fold_waits: false,
             publisher: Publisher::new(&HpbConfig::default(), cfg.seal_key, cfg.capacity_units),
@@ -267,13 +265,6 @@ impl Core {
     /// Publishes entries to the host from now on, as `hpb` says.
     pub(crate) fn publish(&mut self, hpb: &HpbConfig) {
         self.publisher = Publisher::new(hpb, self.cfg.seal_key, self.cfg.capacity_units);
-    }
-
-    /// True if user data can be on these `n` pages. Every address that a host supplies has to be checked with it.
-    #[inline]
-    pub fn is_data(&self, ppa: Ppa, n: u32) -> bool {
-        let units = u64::from(self.blocks.count()) * u64::from(self.layout.superblock_units());
-        u64::from(ppa.0) + u64::from(n) <= units
     }
 
     /// Superblock of a place.
@@ -342,6 +333,9 @@ impl Core {
     #[inline]
     pub(crate) fn submit(&mut self, work: Work, priority: Priority, cause: Cause, purpose: Purpose) {
         let token = self.ops.start(purpose, &[]);
+        if let (Work::Read { ppa, .. }, Some(reads)) = (work, &mut self.disturb) {
+            reads.read(&self.layout, ppa);
+        }
         self.nand.submit(self.now, Op { work, priority, cause, token }, &mut self.effects.wakes);
     }
 

@@ -34,7 +34,12 @@ impl<M: Mapping> Engine<M> {
         if self.gc.victim.is_none() && !self.choose_victim(free, reason) {
             return self.begin_last_row(free);
         }
-        if reason != Reason::Due && !self.is_worth() && !(reason == Reason::Fold && self.must_fold()) {
+        let must = match reason {
+            Reason::Due | Reason::Refresh => true,
+            Reason::Fold => self.must_fold(),
+            Reason::Idle => false,
+        };
+        if !must && !self.is_worth() {
             return false;
         }
         self.begin_step_of_victim(free)
@@ -135,9 +140,11 @@ impl<M: Mapping> Engine<M> {
         } else {
             None
         };
-        // Where the host wants a flush, no other superblock does in place of one that the log still names.
-        let only = fold.filter(|_| self.must_fold());
-        let found = self.map.victim(&mut self.core, fold.or(level));
+        let refresh = if reason == Reason::Refresh { self.core.refresh_due() } else { None };
+        // Where the host wants a flush, no other superblock does in place of one that the log still names, nor does one
+        // for a refresh. A host that names victims is asked for it, and may have named another before.
+        let only = fold.filter(|_| self.must_fold()).or(refresh.filter(|_| M::HOST != HostRole::KeepsMapping));
+        let found = self.map.victim(&mut self.core, fold.or(refresh).or(level));
         let Some(mut victim) = found.filter(|victim| only.is_none_or(|sb| sb == victim.sb)) else {
             if only.is_some() {
                 return false;
@@ -151,11 +158,17 @@ impl<M: Mapping> Engine<M> {
         };
         victim.wear &= fold != Some(victim.sb);
         self.core.stats.slc_victims += u64::from(self.core.blocks.slc().holds(victim.sb));
-        if victim.wear {
-            self.gc.wear_due = None;
-            self.core.stats.wear_victims += 1;
+        victim.refresh = victim.wear && self.core.refresh_due() == Some(victim.sb);
+        if victim.refresh {
+            self.core.stats.refresh_victims += 1;
+            self.core.disturb.iter_mut().for_each(|reads| reads.reset(victim.sb));
+        } else {
+            if victim.wear {
+                self.gc.wear_due = None;
+                self.core.stats.wear_victims += 1;
+            }
+            self.gc.chosen(&victim);
         }
-        self.gc.chosen(&victim);
         self.core.stats.gc_victims += 1;
         let erases = self.core.nand.erase_count(victim.sb);
         self.gc.victim = Some(Victim { erases, ..victim });
@@ -265,7 +278,8 @@ impl<M: Mapping> Engine<M> {
     /// opened.
     pub(super) fn program_copies(&mut self) -> bool {
         let collected = self.gc.exhausted || self.gc.victim.is_none();
-        let force = collected && (self.gc.urgent(self.core.blocks.free()) || self.must_end_fold());
+        let refresh = self.gc.victim.as_ref().is_some_and(|victim| victim.refresh);
+        let force = collected && (self.gc.urgent(self.core.blocks.free()) || refresh || self.must_end_fold());
         while !self.gc.queue.is_empty() {
             let mut row = self.core.blocks.room_in_row(Stream::Gc);
             if row == 0 {
@@ -405,6 +419,7 @@ impl<M: Mapping> Engine<M> {
         }
         let count = self.core.nand.erase_count(sb);
         self.core.blocks.erased(sb, count);
+        self.core.disturb.iter_mut().for_each(|reads| reads.reset(sb));
         let least = self.core.blocks.least_worn_closed(|b| self.core.nand.erase_count(b));
         if let Some((cold, worn)) = least
             && self.core.blocks.max_erases() - worn > self.core.cfg.wear_spread

@@ -16,8 +16,8 @@ pub(super) struct IdleTime {
     /// Requests of the host under way; commands of a mapping scheme's own protocol do not count.
     requests: u32,
     since: Option<SimTime>,
-    /// The device will be woken when it has been idle for long enough.
-    wake: bool,
+    /// The earliest wake that is on its way. A later one may be, too: GC and folding wait for times of their own.
+    wake: Option<SimTime>,
 }
 
 impl IdleTime {
@@ -33,9 +33,18 @@ impl IdleTime {
         self.requests -= u32::from(is_request);
     }
 
-    /// The wake has come.
-    pub(super) fn woken(&mut self) {
-        self.wake = false;
+    /// A wake has come.
+    pub(super) fn woken(&mut self, now: SimTime) {
+        self.wake = self.wake.filter(|&due| due > now);
+    }
+
+    /// Asks for a wake, unless one comes as early: what is due then asks again for what is due later.
+    fn wants(&mut self, due: SimTime) -> bool {
+        let is_earlier = self.wake.is_none_or(|wake| due < wake);
+        if is_earlier {
+            self.wake = Some(due);
+        }
+        is_earlier
     }
 }
 
@@ -79,8 +88,7 @@ impl<M: Mapping> Engine<M> {
         };
         let due = since + after;
         if self.core.now < due {
-            if !self.idle_time.wake {
-                self.idle_time.wake = true;
+            if self.idle_time.wants(due) {
                 self.core.effects.wakes.push((due, DeviceEvent::IdleGc));
             }
             return false;
@@ -114,12 +122,21 @@ impl<M: Mapping> Engine<M> {
         if self.core.flushing || self.core.programs > 0 {
             return false;
         }
+        let flushes = self.wants_flush_for_victim();
+        self.core.idle_gc_is_futile = !flushes;
+        flushes
+    }
+
+    /// A superblock that has to be copied is no victim, perhaps because the log names it. True if a map flush can begin
+    /// now.
+    pub(super) fn wants_flush_for_victim(&mut self) -> bool {
+        if self.core.flushing || self.core.programs > 0 {
+            return false;
+        }
         self.core.fold_waits = true;
         self.map.starved(&mut self.core);
         self.core.fold_waits = false;
-        let flushes = self.map.wants_flush(&self.core);
-        self.core.idle_gc_is_futile = !flushes;
-        flushes
+        self.map.wants_flush(&self.core)
     }
 
     /// True if the link has been without requests for so long that it hibernates.

@@ -11,8 +11,8 @@
 //! - `state`: one command per tag. `waiting`: the queues of work that waits.
 //! - `stays`, `activity`: what is noted for those who watch.
 //! - `front`, `read`, `write`, `loads`, `lookups`, `batch`: commands. `rows`: programming of user data.
-//! - `collect`: GC and metadata GC. `idle_gc`: GC in idle time. `random_copies`: copies at a given rate, for
-//!   experiments. `failure`: operations that fail.
+//! - `collect`: GC and metadata GC. `idle_gc`: GC in idle time. `refresh`: of what was read too often.
+//!   `random_copies`: copies at a given rate, for experiments. `failure`: operations that fail.
 //! - `power`, `recover`: loss of power, and recovery.
 
 mod activity;
@@ -28,6 +28,7 @@ pub(crate) mod power;
 mod random_copies;
 mod read;
 mod recover;
+mod refresh;
 mod rows;
 pub(crate) mod state;
 mod stays;
@@ -90,7 +91,7 @@ impl<M: Mapping> Engine<M> {
             DeviceEvent::Firmware => self.thread_wake = false,
             DeviceEvent::IdleFlush => self.idle_timer(),
             DeviceEvent::Quiet => self.lookups.quiet_over(),
-            DeviceEvent::IdleGc => self.idle_time.woken(),
+            DeviceEvent::IdleGc => self.idle_time.woken(now),
         }
         self.run_until_blocked();
         if self.core.watch.is_some() {
@@ -188,7 +189,7 @@ impl<M: Mapping> Engine<M> {
         } else if self.map.wants_flush(&self.core) && self.begin_map_flush() {
             self.core.stats.map_flushes += 1;
         } else if !self.begin_gc_step() {
-            return self.begin_idle_gc() || self.begin_idle_flush();
+            return self.begin_refresh() || self.begin_idle_gc() || self.begin_idle_flush();
         }
         true
     }

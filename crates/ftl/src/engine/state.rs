@@ -7,6 +7,7 @@ use units::{Nanos, Seq, SimTime};
 
 use super::idle_gc::IdleTime;
 use super::recover::state::Recovery;
+use super::refresh::Refresh;
 use super::waiting::{FailedRow, Flushing, Loads, Lookups, MetaGc, Pack, WaitingRead};
 use crate::config::EngineConfig;
 use crate::core::Core;
@@ -91,6 +92,7 @@ pub struct Engine<M: Mapping> {
     pub(super) lookups: Lookups,
     pub(super) meta_gc: MetaGc,
     pub(super) idle_time: IdleTime,
+    pub(super) refresh: Refresh,
     /// State of a recovery, while the mapping is being rebuilt.
     pub(super) recovery: Option<Box<Recovery>>,
     /// Rows whose program has failed.
@@ -148,6 +150,7 @@ impl<M: Mapping> Engine<M> {
             lookups: Lookups::default(),
             meta_gc: MetaGc::default(),
             idle_time: IdleTime::default(),
+            refresh: Refresh::default(),
             recovery: None,
             failed_rows: VecDeque::new(),
             idle_mark: None,

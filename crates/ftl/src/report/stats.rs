@@ -63,6 +63,8 @@ units::counters! {
     slc_superblocks: gauge,
     /// Victims taken for wear levelling.
     wear_victims: always,
+    /// Victims taken because one of their blocks had been read too often.
+    refresh_victims,
     /// Superblocks erased.
     erases: always,
     /// Entries handed to the host one by one.

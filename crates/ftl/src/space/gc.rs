@@ -18,6 +18,8 @@ pub struct Victim {
     pub erases: u32,
     /// True if it was chosen for its erase count, not for its valid pages.
     pub wear: bool,
+    /// True if it was chosen because it was read too often.
+    pub refresh: bool,
     /// True if it is no superblock, but pages at random places (`what_if.copies_percent`).
     pub random: bool,
     /// Valid pages when it was chosen, as far as the device knew them.
@@ -54,6 +56,7 @@ impl Victim {
             sb,
             erases: 0,
             wear,
+            refresh: false,
             random: false,
             valid,
             found: Vec::new(),
@@ -111,6 +114,8 @@ pub enum Reason {
     Idle,
     /// In idle time, to fold what is in SLC mode.
     Fold,
+    /// It was read too often.
+    Refresh,
 }
 
 /// A page that was read from the victim and waits to be programmed elsewhere.

@@ -2,6 +2,7 @@
 
 mod block_states;
 pub mod blocks;
+pub mod disturb;
 pub mod gc;
 pub mod pace;
 pub mod slc;

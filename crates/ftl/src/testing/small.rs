@@ -1,6 +1,6 @@
 //! A small device.
 
-use nand::{CellTiming, Faults, FreeWork, Geometry, MetadataPrograms, Suspend, Timing};
+use nand::{CellTiming, Faults, FreeWork, Geometry, MetadataPrograms, Sharing, Suspend, Timing};
 use units::Nanos;
 
 use crate::config::{EngineConfig, GcConfig, GcPace, GcRuns, LogConfig, SramConfig};
@@ -27,6 +27,8 @@ pub fn small() -> EngineConfig {
             tlc: cell,
             by_page: None,
             cache_program: false,
+            sharing: Sharing::NONE,
+            retry: None,
             suspend: Suspend::NEVER,
             channel_bytes_per_us: 0,
             page_register: false,
@@ -55,6 +57,7 @@ pub fn small() -> EngineConfig {
         },
         slc: crate::slc_config::SlcConfig::NONE,
         wear_spread: 64,
+        refresh_reads: None,
         endurance: crate::Endurance::default(),
         seal_key: [0, 0],
         faults: Faults::default(),

@@ -2,7 +2,7 @@
 
 use ftl::{GcPace, GcRuns, MappingKind};
 use host::HostConfig;
-use nand::Geometry;
+use nand::{Geometry, RetryParams};
 use params::{Owners, ParamError};
 use ufs::{MAX_SUPERBLOCKS, MAX_TRANSFER_ENTRIES};
 use units::{MIB, UNIT_BYTES, UNIT_KIB};
@@ -43,6 +43,7 @@ pub(super) fn check(v: &Values) -> Result<(), ParamError> {
         programs,
         format!("one time: a program writes nand.word_line_pages = {} pages at once", g.word_line_pages),
     )?;
+    check_retry(&v.nand.retry)?;
     require(
         g.data_superblocks <= MAX_SUPERBLOCKS,
         "nand",
@@ -63,6 +64,19 @@ pub(super) fn check(v: &Values) -> Result<(), ParamError> {
     check_slc(v, &g)?;
     v.host.check()?;
     v.host_time.check()
+}
+
+/// Points of a curve have one place each, and steps belong to all of them or to each.
+fn check_retry(retry: &RetryParams) -> Result<(), ParamError> {
+    let cycles = retry.retry_cycles;
+    let rises = cycles.all().is_sorted_by(|a, b| a < b);
+    require(rises, "nand", "retry_cycles", cycles, "in rising order")?;
+    let points = cycles.all().len();
+    for (key, steps) in [("retry_steps", retry.retry_steps), ("retry_fresh_steps", retry.retry_fresh_steps)] {
+        let fits = [1, points].contains(&steps.all().len());
+        require(fits, "nand", key, steps, format!("one number, or one for each of the {points} in nand.retry_cycles"))?;
+    }
+    Ok(())
 }
 
 fn check_capacity(v: &Values, g: &Geometry) -> Result<(), ParamError> {

@@ -44,6 +44,7 @@ impl Profile {
                 v.power.config(0).hibernates_after(), // whatever is drawn
             ),
             wear_spread: v.wear.spread_erases,
+            refresh_reads: v.wear.refresh_reads.count(),
             endurance: v.wear.endurance(),
             faults: v.faults.faults(key[0]),
             sabotage: None,
@@ -95,7 +96,8 @@ impl Profile {
 
     /// Cell times, and the rate of channels.
     pub fn timing(&self) -> Timing {
-        self.values.nand.timing.timing(&self.values.nand.suspend, &self.values.what_if)
+        let nand = &self.values.nand;
+        nand.timing.timing(&nand.suspend, &nand.retry, &self.values.what_if)
     }
 
     /// What a reader of the results has to know, if some work takes another time than on a device.

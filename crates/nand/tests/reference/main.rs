@@ -11,8 +11,8 @@ use common::Sim;
 use model::{Reference, Stage};
 use proptest::prelude::*;
 use ufsim_nand::{
-    Cause, CellTiming, Completed, Faults, FreeWork, Geometry, Kind, MetadataPrograms, Op, Priority, Sensed, Spare,
-    Suspend, Timing, Work,
+    Cause, CellTiming, Completed, Faults, FreeWork, Geometry, Kind, MetadataPrograms, Op, Priority, Sensed, Sharing,
+    Spare, Suspend, Timing, Work,
 };
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
@@ -302,6 +302,8 @@ fn timings() -> impl Strategy<Value = Timing> {
             tlc,
             by_page: None,
             cache_program: false,
+            sharing: Sharing::NONE,
+            retry: None,
             suspend: Suspend::NEVER,
             channel_bytes_per_us,
             page_register,

@@ -9,7 +9,7 @@ use ftl::{
     Device, DeviceConfig, DeviceEvent, DeviceStats, GcConfig, GcCopy, GcPace, GcRuns, LogConfig, MappingKind, Moment,
     SramConfig, WritePathConfig,
 };
-use nand::{CellTiming, Counters, FreeWork, Geometry, MetadataPrograms, Suspend, Timing};
+use nand::{CellTiming, Counters, FreeWork, Geometry, MetadataPrograms, Sharing, Suspend, Timing};
 use ufs::{Command, DataIn, DataOut, Op, Response, Status, Tag};
 use units::{Lpa, Nanos, Seq, SimTime};
 
@@ -55,6 +55,8 @@ pub fn tiny() -> DeviceConfig {
             tlc: CellTiming { read: us(60), program: us(550), erase: us(5000) },
             by_page: None,
             cache_program: false,
+            sharing: Sharing::NONE,
+            retry: None,
             suspend: Suspend::NEVER,
             channel_bytes_per_us: 0,
             page_register: true,
@@ -83,6 +85,7 @@ pub fn tiny() -> DeviceConfig {
         },
         slc: ftl::SlcConfig::NONE,
         wear_spread: 8,
+        refresh_reads: None,
         endurance: ftl::Endurance::default(),
         faults: nand::Faults::default(),
         sabotage: None,

@@ -16,6 +16,19 @@ impl Core {
         &self.layout
     }
 
+    /// True if user data can be on these `n` pages. Every address that a host supplies has to be checked with it.
+    #[inline]
+    pub fn is_data(&self, ppa: Ppa, n: u32) -> bool {
+        let units = u64::from(self.blocks.count()) * u64::from(self.layout.superblock_units());
+        u64::from(ppa.0) + u64::from(n) <= units
+    }
+
+    /// Least erases of a data superblock.
+    pub(crate) fn min_erases(&self) -> u32 {
+        let all = (0..self.blocks.count()).map(Superblock);
+        all.map(|sb| self.nand.erase_count(sb)).min().unwrap_or(0)
+    }
+
     /// The pages that are always programmed together with a page of user data, itself included.
     #[inline]
     pub fn programmed_together(&self, ppa: Ppa) -> Range<u32> {
@@ -66,6 +79,11 @@ impl Core {
             self.cfg.gc.idle.filter(|idle| self.blocks.free() < idle.until).map(|idle| (Reason::Idle, idle.after));
         let fold = self.folds_after().map(|after| (Reason::Fold, after));
         idle.into_iter().chain(fold).min_by_key(|&(_, after)| after)
+    }
+
+    /// The superblock that is to be refreshed next, if all of it is on flash.
+    pub(crate) fn refresh_due(&self) -> Option<Superblock> {
+        self.disturb.as_ref()?.due(|sb| self.blocks.settled(sb))
     }
 
     /// The superblock is empty, but only by trims that a power cut may still lose. Recovery has to scan it until the
