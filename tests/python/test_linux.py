@@ -383,7 +383,7 @@ def test_without_a_kernel_one_line_says_what_is_missing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--scheme", "hpb", "--", "true"], "Linux has all schedulers but amphibian, with none, hpb-linux or hp-ufs"),
+        (["--scheme", "hpb", "--", "true"], "but amphibian, with none, hpb-linux, foam, hpbvalve or hp-ufs"),
         (["--fs", "xfs", "--", "true"], 'fs = "xfs": must be one of f2fs, ext4, none'),
         (
             ["--scheme", "hp-ufs", "--set", "scheme.hp-ufs.write_after_entries=100", "--", "true"],
