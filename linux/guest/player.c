@@ -5,14 +5,18 @@
  * HPBvalve's driver what App-Detector and Mem-Detector would (linux/guest/hpbvalve_sysfs.c), and kills by Android's
  * levels.
  *
- * A scenario has one command on a line; pages are numbers of 4 KiB in what is mapped:
+ * A scenario has one command on a line; pages are numbers of 4 KiB in what is mapped, 7+3 is three from 7 on:
  *
  *	map PATH		what all apps read; first of all
+ *	fill PAGE...		is written before
  *	app UID KIB		an app, and the memory that its process takes
+ *	start UID		its process begins, and nobody sees it
  *	launch UID PAGE...	it comes to the front, in a new process unless it has one, and reads
  *	use UID PAGE...		the app in front reads
  *	background UID PAGE...	an app that lives reads, and nobody waits for it
+ *	write UID PAGE...	an app that lives writes zeroes, directly
  *	exit UID		the user ends it
+ *	notice UID KIB		a killer would be about to end it, which would free so much
  *	free KIB		from now on the killer sees to so much available memory (MemAvailable)
  *	wait MS
  *
@@ -45,6 +49,11 @@
 #define PREVIOUS	700
 #define CACHED		900
 #define MOST_CACHED	999
+/* Pages are written. */
+#define WRITES		0x80000000
+/* A word has a page in its lower bits, and how many more in the others. */
+#define PAGE_BITS	28
+#define MOST_PAGES	16
 
 struct app {
 	unsigned int uid;
@@ -55,7 +64,7 @@ struct app {
 	int from;
 	/* When it came to the front, counted in launches. */
 	unsigned int front_at;
-	/* It reads, and nobody has waited for that. */
+	/* It reads or writes, and nobody has waited for that. */
 	int reads;
 };
 
@@ -118,33 +127,58 @@ static void whole(int fd, void *data, size_t bytes, int out)
 	}
 }
 
+struct mapped {
+	int fd;
+	int direct;
+	off_t bytes;
+};
+
+/* Reads or writes neighbouring pages. 0 if that can be done. */
+static int access_pages(struct mapped *mapped, uint32_t word, int writes)
+{
+	static char zeroes[MOST_PAGES * PAGE] __attribute__((aligned(PAGE)));
+	off_t from = (off_t)(word & ((1u << PAGE_BITS) - 1)) * PAGE;
+	ssize_t length = ((word >> PAGE_BITS) + 1) * PAGE, i;
+	volatile const char *at;
+
+	if (from + length > mapped->bytes)
+		return 1;
+	if (writes)
+		return pwrite(mapped->direct, zeroes, length, from) != length;
+	/* A disk may be larger than the address space, so what is read is mapped, and no more. */
+	at = mmap(NULL, length, PROT_READ, MAP_SHARED, mapped->fd, from);
+	if (at == MAP_FAILED)
+		return 1;
+	madvise((void *)at, length, MADV_RANDOM);
+	/* One request; whoever looks at the pages waits for it. */
+	if (length > PAGE)
+		madvise((void *)at, length, MADV_WILLNEED);
+	for (i = 0; i < length; i += PAGE)
+		(void)at[i];
+	munmap((void *)at, length);
+	posix_fadvise(mapped->fd, from, length, POSIX_FADV_DONTNEED);
+	return 0;
+}
+
 /* The process of an app: takes its memory, then reads what it is told to, and tells when it has. */
 static void __attribute__((noreturn)) live(struct app *app, int from, int to)
 {
-	int fd = open(path, O_RDONLY);
-	off_t bytes = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
-	volatile const char *map = bytes > 0 ? mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+	struct mapped mapped = { .fd = open(path, O_RDWR), .direct = open(path, O_RDWR | O_DIRECT) };
 	char *own = mmap(NULL, app->kib * 1024ul + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uint32_t pages, page, failed = 0;
+	uint32_t pages, word, failed = 0;
 	unsigned long i;
 
-	if (map == MAP_FAILED || own == MAP_FAILED || setgid(app->uid) || setuid(app->uid))
+	mapped.bytes = lseek(mapped.fd, 0, SEEK_END);
+	if (mapped.bytes < 0 || mapped.direct < 0 || own == MAP_FAILED || setgid(app->uid) || setuid(app->uid))
 		_exit(1);
-	madvise((void *)map, bytes, MADV_RANDOM);
 	for (i = 0; i < app->kib * 1024ul; i += PAGE)
 		own[i] = 1;
 	whole(to, &failed, sizeof(failed), 1);
 	for (;;) {
 		whole(from, &pages, sizeof(pages), 0);
-		for (i = 0; i < pages; i++) {
-			whole(from, &page, sizeof(page), 0);
-			if ((off_t)page * PAGE >= bytes) {
-				failed++;
-				continue;
-			}
-			(void)map[(off_t)page * PAGE];
-			madvise((void *)(map + (off_t)page * PAGE), PAGE, MADV_DONTNEED);
-			posix_fadvise(fd, (off_t)page * PAGE, PAGE, POSIX_FADV_DONTNEED);
+		for (i = 0; i < (pages & ~WRITES); i++) {
+			whole(from, &word, sizeof(word), 0);
+			failed += access_pages(&mapped, word, pages & WRITES);
 		}
 		whole(to, &failed, sizeof(failed), 1);
 	}
@@ -155,6 +189,8 @@ static void start(struct app *app)
 	int down[2], up[2];
 	uint32_t failed;
 
+	if (app->pid)
+		return;
 	if (pipe(down) || pipe(up))
 		die("no pipe: %s", strerror(errno));
 	fcntl(down[1], F_SETPIPE_SZ, 1 << 20);
@@ -172,7 +208,7 @@ static void start(struct app *app)
 	app->to = down[1];
 	app->from = up[0];
 	if (read(app->from, &failed, sizeof(failed)) != sizeof(failed))
-		die("app %u cannot map %s", app->uid, path);
+		die("app %u cannot open %s", app->uid, path);
 }
 
 static void end(struct app *app)
@@ -200,28 +236,54 @@ static void await(struct app *app)
 	if (read(app->from, &failed, sizeof(failed)) != sizeof(failed))
 		die("app %u has died", app->uid);
 	if (failed)
-		die("app %u: a page lies behind the end of %s", app->uid, path);
+		die("app %u: %u pages lie behind the end of %s, or are not written", app->uid, failed, path);
 }
 
-/* The pages of a line go to the app's process. How many they are. */
-static uint32_t read_pages(struct app *app, char *words)
+static uint32_t words[1 << 18];
+
+/* Takes the pages of a line. How many words they are. */
+static uint32_t take_pages(char *line)
 {
-	static uint32_t pages[1 << 18];
 	uint32_t n = 0;
-	char *word, *rest;
+	char *text, *rest;
+
+	for (text = strtok(line, " \n"); text; text = strtok(NULL, " \n")) {
+		unsigned long page = strtoul(text, &rest, 10), more = *rest == '+' ? strtoul(rest + 1, &rest, 10) : 1;
+
+		if (*rest || page >> PAGE_BITS || !more || more > MOST_PAGES)
+			die("'%s' is no page, and not up to %d of them", text, MOST_PAGES);
+		if (n == sizeof(words) / sizeof(*words))
+			die("too many pages");
+		words[n++] = page | (more - 1) << PAGE_BITS;
+	}
+	return n;
+}
+
+/* The pages of a line go to the app's process. How many words they are. */
+static uint32_t pages_to(struct app *app, char *line, uint32_t flags)
+{
+	uint32_t n, head;
 
 	await(app);
-	for (word = strtok(words, " \n"); word; word = strtok(NULL, " \n")) {
-		if (n + 1 == sizeof(pages) / sizeof(*pages))
-			die("too many pages");
-		pages[++n] = strtoul(word, &rest, 10);
-		if (*rest)
-			die("'%s' is no page", word);
-	}
-	pages[0] = n;
-	whole(app->to, pages, (n + 1) * sizeof(*pages), 1);
+	n = take_pages(line);
+	head = n | flags;
+	whole(app->to, &head, sizeof(head), 1);
+	whole(app->to, words, n * sizeof(*words), 1);
 	app->reads = 1;
 	return n;
+}
+
+/* Writes pages for the system. */
+static void fill(char *line)
+{
+	struct mapped mapped = { .direct = open(path, O_RDWR | O_DIRECT) };
+	uint32_t n = take_pages(line), i;
+
+	mapped.bytes = lseek(mapped.direct, 0, SEEK_END);
+	for (i = 0; i < n; i++)
+		if (access_pages(&mapped, words[i], 1))
+			die("fill: %s", strerror(errno));
+	close(mapped.direct);
 }
 
 static int level(struct app *app)
@@ -286,29 +348,28 @@ static void look_for_memory(void)
 	}
 }
 
-static void launch(struct app *app, char *words)
+static void launch(struct app *app, char *line)
 {
 	const char *state = app->pid ? "warm" : "cold";
 	uint64_t began;
 	uint32_t n;
 
 	tell("launch_start", "%u", app->uid);
-	if (!app->pid)
-		start(app);
+	start(app);
 	front = app;
 	app->front_at = ++launches;
 	began = now();
-	n = read_pages(app, words);
+	n = pages_to(app, line, 0);
 	await(app);
 	printf("launch %u %s pages %u ns %llu\n", app->uid, state, n, (unsigned long long)(now() - began));
 	tell("launch_end", "%u", app->uid);
 	look_for_memory();
 }
 
-static void use(struct app *app, char *words)
+static void use(struct app *app, char *line)
 {
 	uint64_t began = now();
-	uint32_t n = read_pages(app, words);
+	uint32_t n = pages_to(app, line, 0);
 
 	await(app);
 	printf("use %u pages %u ns %llu\n", app->uid, n, (unsigned long long)(now() - began));
@@ -339,6 +400,10 @@ static void obey(char *line)
 
 	if (!command || *command == '#')
 		return;
+	if (!strcmp(command, "fill")) {
+		fill(rest);
+		return;
+	}
 	word = strtok_r(NULL, " \n", &rest);
 	if (!word)
 		die("%s what?", command);
@@ -350,20 +415,24 @@ static void obey(char *line)
 		declare(word, strtok_r(NULL, " \n", &rest));
 	else if (!strcmp(command, "launch"))
 		launch(app_of(word), rest);
+	else if (!strcmp(command, "start"))
+		start(app_of(word));
 	else if (!strcmp(command, "exit"))
 		end(app_of(word));
 	else if (!strcmp(command, "free"))
 		needed_kib = strtoul(word, NULL, 10);
+	else if (!strcmp(command, "notice"))
+		tell("reclaim", "%s %lu", word, strtoul(strtok_r(NULL, " \n", &rest) ?: "0", NULL, 10));
 	else if (!strcmp(command, "wait"))
 		usleep(strtoul(word, NULL, 10) * 1000);
-	else if (strcmp(command, "use") && strcmp(command, "background"))
+	else if (strcmp(command, "use") && strcmp(command, "background") && strcmp(command, "write"))
 		die("'%s' is no command", command);
 	else if (!app_of(word)->pid)
 		printf("gone %s\n", word);
 	else if (!strcmp(command, "use"))
 		use(app_of(word), rest);
 	else
-		read_pages(app_of(word), rest);
+		pages_to(app_of(word), rest, strcmp(command, "write") ? 0 : WRITES);
 }
 
 int main(int argc, char **argv)

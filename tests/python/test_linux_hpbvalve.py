@@ -8,6 +8,7 @@ import pytest
 from test_linux import LONG, job, kernel  # noqa: F401
 from ufsim import linux
 from ufsim.cli import execute
+from ufsim.exits import Exit
 
 V = "/sys/block/sda/device/hpbvalve"
 #: Subregions of 2 MiB, each a region: what is told of one is told of the other.
@@ -128,9 +129,8 @@ def test_what_is_in_front_stays_when_memory_is_full(tmp_path):
 
 def test_foam_keeps_its_partitions_and_drops_in_their_order(tmp_path):
     twice = " ".join(f"{group * GROUP} {group * GROUP + 1}" for group in (1, 2, 3))
-    text = played(APPS[0], f"launch 10001 {twice}")
+    text = played(APPS[0], f"launch 10001 {twice}", "wait 10", f"write 10001 {pages(2)}")
     direct = "dd bs=4k count=1"
-    write = f"chpst -u :10001:10001 {direct} if=/dev/zero of=/dev/sda seek={2 * GROUP} oflag=direct 2> /dev/null\n"
     system = "".join(
         f"{direct} if=/dev/sda of=/dev/null skip={group * GROUP + n} iflag=direct 2> /dev/null\n"
         for group in (40, 41)
@@ -141,7 +141,7 @@ def test_foam_keeps_its_partitions_and_drops_in_their_order(tmp_path):
     # Regions are not dropped by time here: they are looked at within 0.1 s.
     ran = run(
         tmp_path,
-        text + write + system + dirty + LOOK + squeeze,
+        text + system + dirty + LOOK + squeeze,
         "foam",
         **{"scheme.foam.read_timeout_ms": 1000, "scheme.foam.read_timeout_expiries": 100},
     )
@@ -211,7 +211,7 @@ def test_policies_come_and_go_while_apps_run(tmp_path):
     background += " --size=64m --io_size=4m --verify=crc32c --ioengine=libaio --iodepth=8 > /tmp/fio 2>&1"
     text = f"( {background}; echo $? > /tmp/status ) &\n( {change} ) &\n{played(*APPS, *rounds)}wait\n"
     ran = run(tmp_path, text + "exit $(cat /tmp/status)\n")
-    assert ran.hpbvalve_stats["regions_evicted"] >= 0
+    assert ran.hpbvalve_stats["front_hits"] > 0
     assert ran.result.counters["device"]["host_entries_wrong"] == 0
 
 
@@ -224,5 +224,5 @@ def test_policies_come_and_go_while_apps_run(tmp_path):
 )
 def test_what_the_kernel_has_not_is_refused(capsys, scheme, setting, told):
     arguments = ["linux", "--profile", "tiny", "--scheme", scheme, "--set", setting, "--", "true"]
-    assert execute(arguments) == 2
+    assert execute(arguments) == Exit.INPUT
     assert told in capsys.readouterr().err

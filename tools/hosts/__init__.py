@@ -9,12 +9,23 @@ app = typer.Typer(add_completion=False, help=__doc__)
 
 
 @app.command()
-def hosts(record: Annotated[Path | None, typer.Option(help="file for all numbers")] = None) -> None:
+def hosts(
+    record: Annotated[Path | None, typer.Option(help="file for all numbers")] = None,
+    only_apps: Annotated[
+        bool, typer.Option("--apps", help="HPBvalve on a phone's apps alone, which has a record of its own")
+    ] = False,
+) -> None:
     """Compares boosters, block layer, schedulers, SQLite on file systems. Needs make linux; a quarter of an hour."""
     import ufsim
-    from tools.hosts import block, hp_ufs, hpb, map_plus, sqlite
+    from tools.hosts import apps, block, hp_ufs, hpb, map_plus, sqlite
     from tools.records import keep, origin
 
+    if only_apps:
+        rows = apps.all_compared()
+        for row in rows:
+            print("apps", row)
+        keep(record, {**origin(ufsim.__version__), "apps": rows})
+        return
     found = {
         "hpb": [row for control in ("device", "host") for row in hpb.both(control)],
         "hp_ufs": hp_ufs.counted(),

@@ -89,7 +89,8 @@ impl Session {
             return Err(LabError::Config(format!("scheme.hp-ufs.write_after_entries = {after}: {told}")));
         }
         let valve = &host.boosters.Hpbvalve;
-        let switches = [("prefetch", valve.prefetch), ("keeps_left", valve.keeps_left), ("gives_back", valve.gives_back)];
+        let switches =
+            [("prefetch", valve.prefetch), ("keeps_left", valve.keeps_left), ("gives_back", valve.gives_back)];
         if let Some((name, _)) = switches.iter().find(|(_, on)| policy == Some("hpbvalve") && !on) {
             let told = "must be true with ufsim linux: the kernel has the whole of HPBvalve";
             return Err(LabError::Config(format!("scheme.hpbvalve.{name} = false: {told}")));
@@ -104,8 +105,8 @@ impl Session {
             uic_time: UIC_TIME,
         };
         if let Some(policy) = policy.filter(|_| stack.device.info().hpb_device_control) {
-            let told = "must be \"host\" with this scheme and ufsim linux: regions are the policy's to choose";
-            return Err(LabError::Config(format!("scheme.{policy}.hpb_control = \"device\": {told}")));
+            let told = format!("must be \"host\" with {policy} and ufsim linux: regions are the policy's to choose");
+            return Err(LabError::Config(format!("scheme.segment-log.hpb_control = \"device\": {told}")));
         }
         let engine = Engine::for_outside(stack, &expected, spec.seed, Box::new(MemoryStore::new()));
         let controller = Controller::new(description, Simulated::new(engine));
