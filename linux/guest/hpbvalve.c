@@ -176,13 +176,28 @@ static struct ufshpb_region *victim(struct ufshpb_lu *hpb, struct ufshpb_region 
 	return NULL;
 }
 
+/*
+ * Reads of a region that was dropped count from now on. Without that, as in ufshpb and so in foam, a subregion that has
+ * been fetched once keeps its count, which never becomes activation_thld again until counts are halved.
+ */
+static void forget_reads(struct ufshpb_region *rgn)
+{
+	struct ufshpb_subregion *srgn;
+	unsigned long flags;
+	int i;
+
+	spin_lock_irqsave(&rgn->rgn_lock, flags);
+	rgn->reads = 0;
+	for_each_sub_region(rgn, i, srgn)
+		srgn->reads = 0;
+	spin_unlock_irqrestore(&rgn->rgn_lock, flags);
+}
+
 /* Drops a region. False if there is none. */
 static bool evict(struct ufshpb_lu *hpb, struct ufshpb_region *not, bool all, u64 *freed)
 {
-	struct ufshpb_subregion *srgn;
 	struct ufshpb_region *rgn;
 	unsigned long flags;
-	int i;
 
 	spin_lock_irqsave(&hpb->rgn_state_lock, flags);
 	rgn = victim(hpb, not, all);
@@ -194,12 +209,8 @@ static bool evict(struct ufshpb_lu *hpb, struct ufshpb_region *not, bool all, u6
 	spin_unlock_irqrestore(&hpb->rgn_state_lock, flags);
 	if (!rgn)
 		return false;
-	/* Its reads count from now on. */
-	spin_lock_irqsave(&rgn->rgn_lock, flags);
-	rgn->reads = 0;
-	for_each_sub_region(rgn, i, srgn)
-		srgn->reads = 0;
-	spin_unlock_irqrestore(&rgn->rgn_lock, flags);
+	if (hpbvalve_keeps(hpb))
+		forget_reads(rgn);
 	/* Without a free tag the device is not told. It checks each entry that it gets. */
 	ufshpb_issue_umap_single_req(hpb, rgn);
 	return true;

@@ -1,11 +1,12 @@
 """HPBvalve and FOAM's partitions in the kernel, and the player of apps that drives them.
 
-`make test-linux` takes longer: more launches, and on a kernel of `make linux CHECKS=1` it looks at locks and memory.
+`make test-linux` takes longer: more launches, and the comparison with the models.
 """
 
 import pytest
 
-from test_linux import LONG, job, kernel  # noqa: F401
+from test_linux import LONG, complaints, job, kernel  # noqa: F401
+from tools.hosts import apps
 from ufsim import linux
 from ufsim.cli import execute
 from ufsim.exits import Exit
@@ -33,7 +34,7 @@ def played(*lines: str) -> str:
 def run(tmp_path, text: str, scheme: str = "hpbvalve", **settings) -> linux.GuestRun:
     ran = linux.run(job(tmp_path, FILLED + text), scheme, profile="tiny", settings={**SETTINGS, **settings})
     assert ran.status == 0, ran.stdout + ran.stderr + ran.console
-    assert not [line for line in ran.console.splitlines() if "BUG" in line or "WARNING" in line], ran.console
+    assert not complaints(ran.console)
     return ran
 
 
@@ -93,10 +94,9 @@ def test_a_second_launch_hits_where_the_first_has_missed(tmp_path):
 
 
 def test_memory_comes_back_from_the_background_first_and_never_from_the_front(tmp_path):
-    background = f"background 10003 {pages(40, 41)} {' '.join(str(group * GROUP + 1) for group in (40, 41))}"
+    background = " ".join(f"{group * GROUP} {group * GROUP + 1}" for group in (40, 41))
     text = played(
-        *APPS, f"launch 10001 {pages(1, 2)}", f"launch 10002 {pages(10, 11)}", "launch 10001", "launch 10002",
-        "app 10004 64", background.replace("10003", "10002"),
+        *APPS[:2], f"launch 10001 {pages(1, 2)}", f"launch 10002 {pages(10, 11)}", f"use 10002 {background}"
     )  # fmt: skip
     # Reads of nobody's: two are enough for a count of two.
     read = "".join(
@@ -206,13 +206,25 @@ def test_repeats_are_equal(tmp_path):
 
 def test_policies_come_and_go_while_apps_run(tmp_path):
     change = "".join(f"echo {name} > {V}/policy\nsleep 0.02\n" for name in ("foam", "hpb", "hpbvalve") * ROUNDS)
-    rounds = [f"launch {uid} {pages(*range(uid % 10, 40, 3))}" for _ in range(ROUNDS) for uid in (10001, 10002, 10003)]
+    order = (10001, 10002, 10003) * (ROUNDS + 2)
+    rounds = [line for uid in order for line in (f"launch {uid} {pages(*range(uid % 10, 40, 3))}", "wait 20")]
     background = "fio --clocksource=clock_gettime --name=v --filename=/dev/sda --direct=1 --rw=randrw --bs=4k"
     background += " --size=64m --io_size=4m --verify=crc32c --ioengine=libaio --iodepth=8 > /tmp/fio 2>&1"
     text = f"( {background}; echo $? > /tmp/status ) &\n( {change} ) &\n{played(*APPS, *rounds)}wait\n"
     ran = run(tmp_path, text + "exit $(cat /tmp/status)\n")
     assert ran.hpbvalve_stats["front_hits"] > 0
     assert ran.result.counters["device"]["host_entries_wrong"] == 0
+
+
+@pytest.mark.skipif(not LONG, reason="two minutes")
+def test_kernel_and_model_do_the_same_for_the_same_apps():
+    found = {name: apps.compared(name, *case) for name, *case in apps.CASES if name in ("hpbvalve", "foam, no timer")}
+    for name, both in found.items():
+        for counter in ("launch", "front", "other", "fetches", "launch_ms"):
+            assert both["kernel"][counter] == pytest.approx(both["model"][counter], rel=0.06), f"{name}: {counter}"
+    ours, theirs = (found["hpbvalve"][host] for host in ("kernel", "model"))
+    assert ours["hpbvalve_profile_bytes"] == theirs["hpbvalve_profile_bytes"]
+    assert ours["hpbvalve_reclaimed_bytes"] == pytest.approx(theirs["hpbvalve_reclaimed_bytes"], rel=0.02)
 
 
 @pytest.mark.parametrize(

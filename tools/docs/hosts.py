@@ -77,7 +77,7 @@ def apps(rows: list[Row]) -> str:
         shares = [pair(hosts, name, "{:.1%}") for name in ("launch", "front", "other", "hits")]
         times, fetches = pair(hosts, "launch_ms", "{:.1f}"), pair(hosts, "fetches", "{:,}")
         back = pair([{"mib": host.get("hpbvalve_reclaimed_bytes", 0) / 2**20} for host in hosts], "mib", "{:.1f}")
-        cells.append([code(one["scheme"]), times, *shares, fetches, back])
+        cells.append([one["case"], times, *shares, fetches, back])
     hits = ("hits in launches>", "of the app in front>", "of others>", "of all>")
     return table(("scheme", "reads of a launch, ms>", *hits, "fetches>", "given back, MiB>"), cells)
 

@@ -7,6 +7,7 @@ twice, and what remains is the driver's.
 """
 
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,18 @@ from ufsim import linux
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMES = ("hpb-linux", "foam", "hpbvalve")
+Row = dict[str, Any]
+# First page, and how many.
+Range = tuple[int, int]
+
+NO_TIMER: dict[str, str | int] = {"scheme.foam.read_timeout_expiries": 1_000_000}
+#: Name, scheme and settings.
+CASES: tuple[tuple[str, str, dict[str, str | int]], ...] = (
+    ("hpb-linux", "hpb-linux", {}),
+    ("foam", "foam", {}),
+    ("foam, no timer", "foam", NO_TIMER),
+    ("hpbvalve", "hpbvalve", {}),
+)
 PROFILE = "hpbvalve"
 #: Every launch is cold or warm as the phone's memory has it. Uses are short, as most reads come at their beginning.
 SCENARIO = """\
@@ -36,25 +48,24 @@ system_mib = 1792
 MOST_PAGES, LINE = 16, 200_000
 #: UID of the first app, as on Android.
 FIRST_UID = 10_000
-#: The settings of either side, so that a region is a subregion, and data are there before.
-SETTINGS: dict[str, str | int] = {}
 
 
 def all_compared() -> list[dict[str, Any]]:
-    """A row for each scheme: launches, reads and hits, in the kernel and in the model."""
-    with tempfile.TemporaryDirectory() as name:
-        scenario = Path(name) / "apps.toml"
+    """A row for each case: launches, reads and hits, in the kernel and in the model."""
+    return [compared(*case) for case in CASES]
+
+
+def compared(name: str, scheme: str, settings: dict[str, str | int]) -> dict[str, Any]:
+    """One case, in both."""
+    with tempfile.TemporaryDirectory() as folder:
+        scenario = Path(folder) / "apps.toml"
         scenario.write_text(SCENARIO)
-        study = ufsim.phone(scenario, list(SCHEMES), profile=PROFILE, settings=SETTINGS, log=True)
-    return [compared(study, scheme) for scheme in SCHEMES]
-
-
-def compared(study: "ufsim.Study", scheme: str) -> dict[str, Any]:
-    """One scheme, in both."""
-    reads = study.reads().query("scheme == @scheme")
-    run = replayed(study, scheme, reads)
+        study = ufsim.phone(scenario, [scheme], profile=PROFILE, settings=settings, log=True)
+    reads = rows(study.reads())
+    run = replayed(study, scheme, reads, settings)
     launches = [line.split() for line in run.stdout.splitlines() if line.startswith("launch")]
-    launching = reads.query("phase == 'launch'")
+    parts = {"launch": in_phases(reads, "launch"), "front": in_phases(reads, "launch", "loading", "run")}
+    parts["other"] = in_phases(reads, "background")
     host, stats, hpb = study[scheme].counters["host"], run.hpbvalve_stats, run.hpb_stats
     kernel = {
         "launch_ms": sum(int(words[-1]) for words in launches) / 1e6 / len(launches),
@@ -62,19 +73,27 @@ def compared(study: "ufsim.Study", scheme: str) -> dict[str, Any]:
         "fetches": hpb["map_req_cnt"],
     }
     model = {
-        "launch_ms": float(launching.latency_us.sum()) / 1e3 / len(launches),
+        "launch_ms": sum(read["latency_us"] for read in parts["launch"]) / 1e3 / len(launches),
         "hits": share(reads),
         "fetches": host["map_req_cnt"],
     }
     if stats:
-        kernel |= {name: ratio(stats, f"{name}_hits", f"{name}_misses") for name in ("launch", "front", "other")}
-        background = reads.phase == "background"
-        parts = {"launch": launching, "front": reads[~background], "other": reads[background]}
-        model |= {name: share(part) for name, part in parts.items()}
         shared = [name for name in host if name in stats]
+        kernel |= {name: ratio(stats, f"{name}_hits", f"{name}_misses") for name in parts}
         kernel |= {name: stats[name] for name in shared}
+        model |= {name: share(part) for name, part in parts.items()}
         model |= {name: host[name] for name in shared}
-    return {"scheme": scheme, "launches": len(launches), "reads": len(reads), "kernel": kernel, "model": model}
+    return {"case": name, "launches": len(launches), "reads": len(reads), "kernel": kernel, "model": model}
+
+
+def rows(frame: "pd.DataFrame") -> list[Row]:
+    """A frame's rows."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def in_phases(reads: list[Row], *phases: str) -> list[Row]:
+    """Reads of these phases of an app."""
+    return [read for read in reads if read["phase"] in phases]
 
 
 def ratio(counters: dict[str, int], hits: str, misses: str) -> float:
@@ -82,61 +101,65 @@ def ratio(counters: dict[str, int], hits: str, misses: str) -> float:
     return counters[hits] / max(1, counters[hits] + counters[misses])
 
 
-def share(reads: "pd.DataFrame") -> float:
+def share(reads: list[Row]) -> float:
     """Share of reads whose mapping the host had."""
-    return float((reads.outcome == "host").mean())
+    return sum(1 for read in reads if read["outcome"] == "host") / max(1, len(reads))
 
 
-def replayed(study: "ufsim.Study", scheme: str, reads: "pd.DataFrame") -> linux.GuestRun:
+def replayed(study: ufsim.Study, scheme: str, reads: list[Row], settings: dict[str, str | int]) -> linux.GuestRun:
     """The guest's run of what a scheme's apps have read."""
-    text = "\n".join(scenario_of(study, scheme, reads)) + "\n"
+    text = "\n".join(scenario_of(study, reads)) + "\n"
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "apps.txt"
         path.write_text(text)
         job = linux.Job(command=("player", str(path)), fs="none", memory_mib=1024)
-        run = linux.run(job, scheme, profile=PROFILE, settings=SETTINGS)
+        run = linux.run(job, scheme, profile=PROFILE, settings=settings)
     if run.status:
         raise SystemExit(f"apps, {scheme}: {run.stderr}")
     return run
 
 
-def scenario_of(study: "ufsim.Study", scheme: str, reads: "pd.DataFrame") -> Iterator[str]:
+def scenario_of(study: ufsim.Study, reads: list[Row]) -> Iterator[str]:
     """The player's scenario."""
-    uses = study.uses().query("scheme == @scheme")
-    kills = study.kills().query("scheme == @scheme")
-    names = sorted(set(reads.app.astype(str)) | set(uses.app) | set(kills.app))
+    uses, kills = rows(study.uses()), rows(study.kills())
+    names = sorted({str(row["app"]) for row in (*reads, *uses, *kills)})
     uid = {name: FIRST_UID + n for n, name in enumerate(names)}
+    in_use = defaultdict(list)
+    for read in sorted(reads, key=lambda read: float(read["at_s"])):
+        in_use[read["use"]].append(read)
     yield "map /dev/sda"
     yield from lines("fill", merged(reads))
     yield from (f"app {number} 16" for number in uid.values())
     launched: set[str] = set()
-    for use in uses.itertuples():
-        its = reads[reads.use == use.use]
-        if use.start == "cold" and use.app in launched:
-            yield f"exit {uid[use.app]}"
-        launched.add(use.app)
-        yield from lines(f"launch {uid[use.app]}", requests(its[its.phase == "launch"]))
-        for name, others in its[its.phase == "background"].groupby("app", observed=True):
-            yield f"start {uid[str(name)]}"
-            yield from lines(f"background {uid[str(name)]}", requests(others))
-        yield from lines(f"use {uid[use.app]}", requests(its[its.phase.isin(["loading", "run"])]))
-        during = kills[(kills.at_s >= use.at_s) & (kills.at_s < use.at_s + use.duration_s)]
-        for kill in during.itertuples():
-            yield f"notice {uid[kill.app]} {round(kill.expected_mib * 1024)}"
-            if not kill.spared:
-                yield f"exit {uid[kill.app]}"
+    for use in uses:
+        app, its = use["app"], in_use[use["use"]]
+        if use["start"] == "cold" and app in launched:
+            yield f"exit {uid[app]}"
+        launched.add(app)
+        yield from lines(f"launch {uid[app]}", pages(in_phases(its, "launch")))
+        background = in_phases(its, "background")
+        for name in sorted({read["app"] for read in background}):
+            yield f"start {uid[name]}"
+            yield from lines(f"background {uid[name]}", pages(read for read in background if read["app"] == name))
+        yield from lines(f"use {uid[app]}", pages(in_phases(its, "loading", "run")))
+        for kill in kills:
+            if use["at_s"] <= kill["at_s"] < use["at_s"] + use["duration_s"]:
+                yield f"notice {uid[kill['app']]} {round(kill['expected_mib'] * 1024)}"
+                if not kill["spared"]:
+                    yield f"exit {uid[kill['app']]}"
         yield "wait 20000"
 
 
-def requests(reads: "pd.DataFrame") -> Iterator[tuple[int, int]]:
-    """Pages of reads in the order of time."""
-    return ((int(row.lpa), int(row.units)) for row in reads.sort_values("at_s", kind="stable").itertuples())
+def pages(reads: Iterable[Row]) -> Iterator[Range]:
+    """Pages of reads."""
+    return ((int(read["lpa"]), int(read["units"])) for read in reads)
 
 
-def merged(reads: "pd.DataFrame") -> Iterator[tuple[int, int]]:
+def merged(reads: list[Row]) -> Iterator[Range]:
     """What is read anywhere, by address."""
-    begin = end = 0
-    for lpa, units in sorted({(int(row.lpa), int(row.units)) for row in reads.itertuples()}):
+    (begin, units), *others = sorted(set(pages(reads)))
+    end = begin + units
+    for lpa, units in others:
         if lpa > end:
             yield begin, end - begin
             begin = lpa
@@ -144,7 +167,7 @@ def merged(reads: "pd.DataFrame") -> Iterator[tuple[int, int]]:
     yield begin, end - begin
 
 
-def lines(command: str, ranges: Iterable[tuple[int, int]]) -> Iterator[str]:
+def lines(command: str, ranges: Iterable[Range]) -> Iterator[str]:
     """Commands with the pages of ranges."""
     words = []
     for lpa, units in ranges:
