@@ -117,6 +117,11 @@ bool hpbvalve_left(struct ufshpb_region *rgn)
 	return false;
 }
 
+static bool is_front(struct hpbvalve *valve, u32 uid)
+{
+	return valve->front != HPBVALVE_NOBODY && uid == valve->front;
+}
+
 /* The app in front goes: what is its own becomes that of an app that was in front. */
 static void leave_front(struct hpbvalve *valve)
 {
@@ -133,7 +138,7 @@ static void leave_front(struct hpbvalve *valve)
 static void reference(struct hpbvalve *valve, struct ufshpb_region *rgn, u32 uid, bool write)
 {
 	struct hpbvalve_region *region = region_of(rgn);
-	bool front = uid == valve->front;
+	bool front = is_front(valve, uid);
 
 	region->partition = 2 * front + write;
 	if (region->list == HPBVALVE_UNLISTED)
@@ -396,7 +401,7 @@ static void use_group(struct ufshpb_lu *hpb, u32 number, u32 uid, bool write, bo
 {
 	struct ufshpb_subregion *srgn = subregion(hpb, number);
 	struct hpbvalve *valve = hpb->valve;
-	bool front = valve->front && uid == valve->front;
+	bool front = is_front(valve, uid);
 
 	reference(valve, &hpb->rgn_tbl[srgn->rgn_idx], uid, write);
 	if (valve->policy != HPBVALVE_VALVE || !front)
@@ -416,7 +421,7 @@ static void count_read(struct hpbvalve *valve, u32 uid, bool hit)
 {
 	struct hpbvalve_stats *stats = &valve->stats;
 
-	if (!valve->front || uid != valve->front) {
+	if (!is_front(valve, uid)) {
 		stats->other_hits += hit;
 		stats->other_misses += !hit;
 		return;

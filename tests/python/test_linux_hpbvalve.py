@@ -127,6 +127,16 @@ def test_what_is_in_front_stays_when_memory_is_full(tmp_path):
     assert ran.hpbvalve_stats["dram_bytes"] == 32 * 1024
 
 
+@pytest.mark.parametrize(("scheme", "list_"), [("hpbvalve", "BG"), ("foam", "BR")])
+def test_what_the_system_reads_is_no_apps_while_nobody_is_in_front(tmp_path, scheme, list_):
+    read = "dd if=/dev/sda of=/dev/null bs=4k count=1 iflag=direct 2> /dev/null"
+    ran = run(tmp_path, f"{read} skip=15000\n{read} skip=15001\nsleep 0.01\n{read} skip=15002\n{LOOK}", scheme)
+    (look,) = looks(ran)
+    assert look["front"] == "0"
+    assert lists(look)[list_] == {15000 // GROUP}
+    assert ran.hpbvalve_stats["front_hits"] == ran.hpbvalve_stats["front_misses"] == 0
+
+
 def test_foam_keeps_its_partitions_and_drops_in_their_order(tmp_path):
     twice = " ".join(f"{group * GROUP} {group * GROUP + 1}" for group in (1, 2, 3))
     text = played(APPS[0], f"launch 10001 {twice}", "wait 10", f"write 10001 {pages(2)}")
