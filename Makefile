@@ -166,7 +166,7 @@ test-device: install clients
 
 # Ten repeats of each job, a hundred resets, two hundred power cuts on each file system (a quarter of an hour).
 test-linux: linux
-	UFSIM_LINUX=long UFSIM_CLIENTS=all $(BIN)/pytest -n 0 tests/python/test_linux.py tests/python/test_linux_hp_ufs.py
+	UFSIM_LINUX=long UFSIM_CLIENTS=all $(BIN)/pytest -n 0 tests/python/test_linux*.py
 
 soak-device: install clients
 	$(TOOLS) soak device --minutes $(MINUTES)

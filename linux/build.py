@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -152,6 +153,69 @@ int ufsim_registers_differ(int pid, const unsigned long *fp);
         "ufsim-objs := ufsim_kern.o ufsim_user.o ufsim_terminal.o\nobj-y += ufsim.o\n\\g<0>",
     ),
 )
+#: The hooks of HPBvalve, in HPB's driver and around it.
+HPBVALVE = (
+    ("drivers/ufs/core/Makefile", r"hp_ufs_valid\.o", r"\g<0> hpbvalve.o hpbvalve_profile.o hpbvalve_sysfs.o"),
+    # A bio knows the user whose task has made it.
+    ("include/linux/blk_types.h", r"(?m)^\tatomic_t\t\t__bi_remaining;\n", "\\g<0>\tu32\t\t\tbi_uid;\n"),
+    (
+        "block/bio.c",
+        r"(?m)^\tbio->bi_ioprio = 0;\n",
+        "\\g<0>\tbio->bi_uid = from_kuid(&init_user_ns, current_uid());\n",
+    ),
+    ("block/bio.c", r"#include <linux/blk-crypto.h>\n", "\\g<0>#include <linux/cred.h>\n"),
+    # A unit has a policy.
+    (
+        "drivers/ufs/core/ufshpb.h",
+        r"(?m)^struct ufshpb_lu \{\n",
+        "struct hpbvalve;\n\n\\g<0>\tstruct hpbvalve *valve;\n",
+    ),
+    ("drivers/ufs/core/ufshpb.c", r'#include "ufshpb.h"\n', '\\g<0>#include "hpbvalve.h"\n'),
+    ("drivers/ufs/core/ufshpb.c", r"(?m)^\tufshpb_stat_init\(hpb\);\n", "\\g<0>\thpbvalve_init(hpb);\n"),
+    ("drivers/ufs/core/ufshpb.c", r"(?m)^\tufshpb_destroy_region_tbl\(hpb\);\n", "\thpbvalve_exit(hpb);\n\\g<0>"),
+    ("drivers/ufs/core/ufshcd.c", r'#include "ufshpb.h"\n', '\\g<0>#include "hpbvalve.h"\n'),
+    ("drivers/ufs/core/ufshcd.c", r"(?m)^\tufshpb_prep\(hba, lrbp\);\n", "\thpbvalve_prep(hba, lrbp);\n"),
+    (
+        "drivers/ufs/core/ufshcd.c",
+        r"(?m)^\t&ufs_sysfs_hpb_param_group,\n",
+        "\\g<0>\t&hpbvalve_stat_group,\n\t&hpbvalve_group,\n",
+    ),
+    # A region comes and goes.
+    (
+        "drivers/ufs/core/ufshpb.c",
+        r"(?m)^\tatomic_inc\(&lru_info->active_cnt\);\n",
+        "\\g<0>\thpbvalve_entered(rgn);\n",
+    ),
+    (
+        "drivers/ufs/core/ufshpb.c",
+        r"(?m)^\tlist_del_init\(&rgn->list_lru_rgn\);\n\trgn->rgn_state = HPB_RGN_INACTIVE;\n",
+        "\tif (hpbvalve_left(rgn))\n\t\treturn;\n\\g<0>",
+    ),
+    # A fetch begins and ends.
+    (
+        "drivers/ufs/core/ufshpb.c",
+        r"(?m)^(\t\tif \(ufshpb_get_state\(hpb\) == HPB_SUSPEND)\)"
+        r"(\n\t\t\tbreak;\n\n\t\tlist_del_init\(&srgn->list_act_srgn\);\n.*\n\n.*\n)",
+        "\\1 || hpbvalve_waits(hpb))\\2\t\tif (!hpbvalve_admits(hpb, srgn)) {\n"
+        "\t\t\tspin_lock_irqsave(&hpb->rsp_list_lock, flags);\n\t\t\tcontinue;\n\t\t}\n",
+    ),
+    (
+        "drivers/ufs/core/ufshpb.c",
+        r"(?m)^\tufshpb_put_map_req\(map_req->hpb, map_req\);\n",
+        "\\g<0>\thpbvalve_fetched(hpb, srgn);\n",
+    ),
+    # What nobody reads is dropped when the policy says so.
+    ("drivers/ufs/core/ufshpb.c", r"(?m)^\t\tif \(timedout\) \{", "\t\tif (timedout && !hpbvalve_keeps(hpb)) {"),
+    (
+        "drivers/ufs/core/ufshpb.c",
+        r"if \(rgn->rgn_state != HPB_RGN_ACTIVE \|\| rgn->reads\)",
+        "if (rgn->rgn_state != HPB_RGN_ACTIVE || rgn->reads || hpbvalve_on(hpb))",
+    ),
+    # The policy drops regions, and has the list of fetches looked at.
+    ("drivers/ufs/core/ufshpb.c", r"(?m)^static (void ufshpb_kick_map_work\()", r"\1"),
+    ("drivers/ufs/core/ufshpb.c", r"(?m)^static (void __ufshpb_evict_region\()", r"\1"),
+    ("drivers/ufs/core/ufshpb.c", r"(?m)^static (int ufshpb_issue_umap_single_req\()", r"\1"),
+)
 #: What kernels need beyond.
 MORE: dict[str, tuple[tuple[str, str, str], ...]] = {
     # Schedulers of MAP+, and the hooks of HP-UFS: beside those of HPB, some that HPB does without. 6.12 has neither.
@@ -209,6 +273,7 @@ MORE: dict[str, tuple[tuple[str, str, str], ...]] = {
             r"(?m)^\ttag_set->queue_depth = shost->can_queue;\n",
             "\\g<0>\ttag_set->reserved_tags = hp_ufs_reserved_tags();\n",
         ),
+        *HPBVALVE,
     ),
     # It looks for relative names in descriptor -1.
     "6.12": (("fs/hostfs/hostfs_user.c", r"statx\(fd, path", "statx(fd < 0 ? AT_FDCWD : fd, path"),),
@@ -334,7 +399,7 @@ def add(tree: Path, release: str) -> None:
     if release == "6.1":
         for path in HERE.glob("*-iosched.c"):
             shutil.copy(path, tree / "block" / path.name)
-        for path in HERE.glob("hp_ufs*"):
+        for path in (*HERE.glob("hp_ufs*"), *HERE.glob("hpbvalve*")):
             shutil.copy(path, tree / "drivers/ufs/core" / path.name)
 
 
@@ -356,19 +421,29 @@ def first_files() -> tuple[dict[str, bytes], dict[str, str]]:
     """The archives of the first file system by name, and the digests of its programs."""
     names = "bin dev etc host job lib lib64 mnt out proc root sbin sys tmp usr usr/bin usr/lib usr/sbin"
     folders = names.split()
-    busybox = Path(shutil.which("busybox") or "")
+    busybox, player = Path(shutil.which("busybox") or ""), compiled("player.c")
     applets = output(str(busybox), "--list").split()
     entries = [
         *(cpio.directory(name) for name in folders),
         cpio.file("bin/busybox", busybox.read_bytes(), executable=True),
         *(cpio.link(f"bin/{name}", "busybox") for name in applets if name != "busybox"),
         cpio.file("init", (HERE / "init").read_bytes(), executable=True),
+        cpio.file("usr/sbin/player", player, executable=True),
     ]
-    digests, there = {"busybox": sha(busybox)}, set(folders)
+    digests, there = {"busybox": sha(busybox), "player": hashlib.sha256(player).hexdigest()}, set(folders)
     entries += packed(PROGRAMS, there, digests)
     archives = {"initrd": cpio.archive(entries)}
     archives.update({name: cpio.archive(packed((name,), set(there), digests)) for name in APART})
     return archives, digests
+
+
+def compiled(name: str) -> bytes:
+    """A program of ours for the guest."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "program"
+        flags = ["-O2", "-static", "-D_GNU_SOURCE", "-Wall", "-Werror", "-Wl,--build-id=none"]
+        subprocess.run(["gcc", *flags, "-o", str(made), str(HERE / name)], check=True)
+        return made.read_bytes()
 
 
 def packed(programs: tuple[str, ...], there: set[str], digests: dict[str, str]) -> list[cpio.Entry]:

@@ -190,6 +190,14 @@ class LinuxDevice:
         """True if the kernel has to have a driver for HPB."""
 
     @property
+    def hpb_policy(self) -> str | None:
+        """The policy of the kernel's HPB driver; None for the driver as it is."""
+
+    @property
+    def memory_limit_kib(self) -> int | None:
+        """KiB of host memory that the booster may use; None if there is no limit."""
+
+    @property
     def has_hp_ufs(self) -> bool:
         """True if the kernel has to have a driver for HP-UFS."""
 

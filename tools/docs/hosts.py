@@ -69,6 +69,24 @@ def sqlite(rows: list[Row]) -> str:
     return table(heads, cells)
 
 
+def apps(rows: list[Row]) -> str:
+    """HPB policies on a phone's apps: launches, hits by who reads, fetches, what was given back. Linux / model."""
+    cells = []
+    for one in rows:
+        hosts = [one[host] for host in ("kernel", "model")]
+        shares = [pair(hosts, name, "{:.1%}") for name in ("launch", "front", "other", "hits")]
+        times, fetches = pair(hosts, "launch_ms", "{:.1f}"), pair(hosts, "fetches", "{:,}")
+        back = pair([{"mib": host.get("hpbvalve_reclaimed_bytes", 0) / 2**20} for host in hosts], "mib", "{:.1f}")
+        cells.append([one["case"], times, *shares, fetches, back])
+    hits = ("hits in launches>", "of the app in front>", "of others>", "of all>")
+    return table(("scheme", "reads of a launch, ms>", *hits, "fetches>", "given back, MiB>"), cells)
+
+
+def pair(hosts: list[Row], name: str, form: str) -> str:
+    """Linux / model, if that is counted."""
+    return " / ".join(form.format(host[name]) for host in hosts) if name in hosts[0] else ""
+
+
 def span(values: list[float], form: str) -> str:
     """A number, or the least and the largest."""
     texts = dict.fromkeys((form.format(min(values)), form.format(max(values))))
@@ -100,10 +118,15 @@ PARTS: dict[str, Callable[[list[Row]], str]] = {
     "orders": orders,
     "schedulers": schedulers,
     "sqlite": sqlite,
+    "apps": apps,
 }
+#: What has a record of its own.
+RECORDS = {"apps": "two-hosts-apps.json"}
 
 
 def part(name: str) -> str:
     """A table of the page."""
-    record = kept(DATA / "two-hosts.json")
-    return PARTS[name](record[name]) + (f"\n{of_version(record).capitalize()}.\n" if name == "sqlite" else "")
+    record = kept(DATA / RECORDS.get(name, "two-hosts.json"))
+    return PARTS[name](record[name]) + (
+        f"\n{of_version(record).capitalize()}.\n" if name in ("sqlite", *RECORDS) else ""
+    )

@@ -33,6 +33,19 @@ def models(record: Record = None) -> None:
     keep(record, {**origin(ufsim.__version__), "transactions": sqlite.TRANSACTIONS, **found})
 
 
+@app.command("apps")
+def phone_apps(record: Record = None) -> None:
+    """Plays a phone's apps under HPB, FOAM and HPBvalve, in the kernel and in the model. Needs make linux."""
+    import ufsim
+    from tools.hosts.apps import all_compared
+    from tools.records import keep, origin
+
+    rows = all_compared()
+    for row in rows:
+        print(row)
+    keep(record, {**origin(ufsim.__version__), "apps": rows})
+
+
 @app.command()
 def claims(
     record: Record = None,

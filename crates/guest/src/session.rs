@@ -45,6 +45,15 @@ pub enum SessionError {
     Guest(#[from] GuestError),
 }
 
+/// The policy of `linux/guest/hpbvalve.c` that a booster stands for.
+fn policy_of(booster: BoosterKind) -> Option<&'static str> {
+    match booster {
+        BoosterKind::Foam => Some("foam"),
+        BoosterKind::Hpbvalve => Some("hpbvalve"),
+        _ => None,
+    }
+}
+
 /// A device for guests.
 pub struct Session {
     outside: Outside,
@@ -59,7 +68,8 @@ impl Session {
     pub fn new(spec: &Spec, progress: &mut OnProgress) -> Result<Session, LabError> {
         let (outside, stack, expected) = Outside::begin(spec, progress)?;
         let parts = outside.machine().parts;
-        let hpb = parts.booster == BoosterKind::HpbLinux;
+        let policy = policy_of(parts.booster);
+        let hpb = parts.booster == BoosterKind::HpbLinux || policy.is_some();
         let has_scheduler = parts.scheduler != SchedulerKind::Amphibian;
         let hp_ufs = parts.booster == BoosterKind::HpUfs;
         if !has_scheduler || !(hpb || hp_ufs || parts.booster == BoosterKind::None) {
@@ -70,13 +80,20 @@ impl Session {
                 parts.booster.name()
             );
             return Err(LabError::Config(format!(
-                "{given}; Linux has all schedulers but amphibian, with none, hpb-linux or hp-ufs"
+                "{given}; Linux has all schedulers but amphibian, with none, hpb-linux, foam, hpbvalve or hp-ufs"
             )));
         }
         let host = outside.machine().profile.host_config(parts);
         if let Some(after) = host.boosters.HpUfs.write_after_entries.count().filter(|_| hp_ufs) {
             let told = "must be \"asked\" with ufsim linux: the kernel writes segments when the device asks for them";
             return Err(LabError::Config(format!("scheme.hp-ufs.write_after_entries = {after}: {told}")));
+        }
+        let valve = &host.boosters.Hpbvalve;
+        let switches =
+            [("prefetch", valve.prefetch), ("keeps_left", valve.keeps_left), ("gives_back", valve.gives_back)];
+        if let Some((name, _)) = switches.iter().find(|(_, on)| policy == Some("hpbvalve") && !on) {
+            let told = "must be true with ufsim linux: the kernel has the whole of HPBvalve";
+            return Err(LabError::Config(format!("scheme.hpbvalve.{name} = false: {told}")));
         }
         let config = outside.machine().profile.device_config([0; 2]);
         let description = Description {
@@ -87,6 +104,10 @@ impl Session {
             answer_time: config.command_cost,
             uic_time: UIC_TIME,
         };
+        if let Some(policy) = policy.filter(|_| stack.device.info().hpb_device_control) {
+            let told = format!("must be \"host\" with {policy} and ufsim linux: regions are the policy's to choose");
+            return Err(LabError::Config(format!("scheme.segment-log.hpb_control = \"device\": {told}")));
+        }
         let engine = Engine::for_outside(stack, &expected, spec.seed, Box::new(MemoryStore::new()));
         let controller = Controller::new(description, Simulated::new(engine));
         if hpb && !controller.announces_hpb() {
@@ -117,7 +138,18 @@ impl Session {
 
     /// True if the kernel's HPB driver is the booster.
     pub fn has_hpb(&self) -> bool {
-        self.outside.machine().parts.booster == BoosterKind::HpbLinux
+        self.outside.machine().parts.booster == BoosterKind::HpbLinux || self.hpb_policy().is_some()
+    }
+
+    /// The policy of the kernel's HPB driver, by its name in sysfs; `None` for the driver as it is.
+    pub fn hpb_policy(&self) -> Option<&'static str> {
+        policy_of(self.outside.machine().parts.booster)
+    }
+
+    /// KiB of host memory that the booster may use; `None` if there is no limit.
+    pub fn memory_limit_kib(&self) -> Option<u64> {
+        let machine = self.outside.machine();
+        machine.profile.host_config(machine.parts).memory_limit_bytes.map(|bytes| bytes / 1024)
     }
 
     /// What the kernel's HP-UFS driver is told; without that it is off.

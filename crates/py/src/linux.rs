@@ -93,6 +93,18 @@ impl LinuxDevice {
         self.session.lock().expect(UNPOISONED).has_hpb()
     }
 
+    /// The policy of the kernel's HPB driver; none for the driver as it is.
+    #[getter]
+    fn hpb_policy(&self) -> Option<&'static str> {
+        self.session.lock().expect(UNPOISONED).hpb_policy()
+    }
+
+    /// KiB of host memory that the booster may use; none if there is no limit.
+    #[getter]
+    fn memory_limit_kib(&self) -> Option<u64> {
+        self.session.lock().expect(UNPOISONED).memory_limit_kib()
+    }
+
     /// True if the kernel has to have a driver for HP-UFS.
     #[getter]
     fn has_hp_ufs(&self) -> bool {

@@ -35,6 +35,8 @@ HPB_PARAMS = (
     "timeout_polling_interval_ms",
     "inflight_map_req",
 )
+#: Parameters of the policy hpbvalve, likewise.
+PROFILE_PARAMS = ("profile_apps", "profile_kib")
 #: Schedulers of linux/guest: does it ask what the mapping cache holds, and does it make batches?
 CACHE_AWARE = {
     "row": (False, False),
@@ -157,6 +159,8 @@ class GuestRun:
     #: Counters of the kernel's drivers for HPB and for HP-UFS, if one is in use.
     hpb_stats: dict[str, int]
     hp_ufs_stats: dict[str, int]
+    #: Counters of the policy foam or hpbvalve, if the HPB driver has one.
+    hpbvalve_stats: dict[str, int]
     #: Settings and counters of the kernel's scheduler, by their names in sysfs.
     iosched: dict[str, str]
     diskstats: str
@@ -189,6 +193,7 @@ class GuestRun:
                 "cpu_cost": self.cpu_cost._asdict(),
                 "hpb_stats": self.hpb_stats,
                 "hp_ufs_stats": self.hp_ufs_stats,
+                "hpbvalve_stats": self.hpbvalve_stats,
                 "iosched": self.iosched,
                 "diskstats": self.diskstats,
                 "controller": self.controller,
@@ -237,7 +242,8 @@ class Device:
         self.core = _core.LinuxDevice(spec.to_json(), report)
         kernel = manifest()["kernel"]
         if (self.core.has_hpb or self.core.has_hp_ufs) and not kernel.startswith("linux-source-6.1 "):
-            booster, driver = ("hpb-linux", "HPB") if self.core.has_hpb else ("hp-ufs", "HP-UFS")
+            hpb = self.core.hpb_policy or "hpb-linux"
+            booster, driver = (hpb, "HPB") if self.core.has_hpb else ("hp-ufs", "HP-UFS")
             told = f"its booster is {booster}, and {kernel} has no {driver}; make linux builds 6.1, which has"
             raise _core.ConfigError(f'scheme = "{spec.scheme}": {told}')
 
@@ -248,8 +254,14 @@ class Device:
         if self.core.scheduler in CACHE_AWARE:
             values |= self._cache_aware(told)
         if self.core.host_controls_hpb:
-            params = told.get("scheme", {}).get("hpb-linux", {})
+            policy = self.core.hpb_policy
+            params = told.get("scheme", {}).get(policy or "hpb-linux", {})
             values |= {f"device/hpb_params/{name}": value for name, value in params.items() if name in HPB_PARAMS}
+            if policy:
+                values |= {f"device/hpbvalve/{name}": params[name] for name in PROFILE_PARAMS if name in params}
+                values["device/hpbvalve/policy"] = policy
+                if self.core.memory_limit_kib is not None:
+                    values["device/hpbvalve/limit_kib"] = self.core.memory_limit_kib
         return cpio.file("job/disk", "".join(f"{name} {value}\n" for name, value in values.items()).encode())
 
     def _cache_aware(self, told: Document) -> dict[str, object]:
@@ -315,6 +327,7 @@ def _gathered(told: Document, log: "_core.LogPart | None", unwritten: str | None
         status=int(status) if status else None,
         hpb_stats=_counters(folder / "out" / "hpb_stats"),
         hp_ufs_stats=_counters(folder / "out" / "hp_ufs_stats"),
+        hpbvalve_stats=_counters(folder / "out" / "hpbvalve_stats"),
         iosched=dict(line.split(maxsplit=1) for line in (_text(folder / "out" / "iosched") or "").splitlines()),
         diskstats=texts["diskstats"] or "",
         trace=texts["trace"],
