@@ -1,6 +1,5 @@
 """What is measured of the papers' claims in the kernel: the parts of it that need no guest."""
 
-from tools.docs import hosts
 from tools.hosts.gains import UNDER_GC, cases, rate
 from tools.hosts.replays import BLOCK, touched
 
@@ -19,9 +18,3 @@ def test_gc_is_measured_once_it_has_begun() -> None:
     assert "iteration-7" not in own.job
     jobs = [{"jobname": f"iteration-{n}", "read": {"bw_bytes": 0}, "write": {"bw_bytes": n << 20}} for n in range(1, 7)]
     assert rate(jobs, UNDER_GC) == 5
-
-
-def test_the_pages_show_every_claim_that_was_measured() -> None:
-    text = "".join(hosts.claims(paper) for paper in ("hp-ufs", "hpb", "map-plus"))
-    assert all(f"`{case.claim}` | {case.about}" in text for case in cases())
-    assert "`map-plus.f9.read` | mean" in text
