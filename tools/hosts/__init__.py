@@ -61,4 +61,4 @@ def claims(
     for row in chain(map(gained, cases()), shortened(traces) if traces else ()):
         print(row, flush=True)
         rows.append(row)
-    keep(record, {**origin(ufsim.__version__), "seeds": len(SEEDS), "claims": rows})
+        keep(record, {**origin(ufsim.__version__), "seeds": len(SEEDS), "claims": rows})

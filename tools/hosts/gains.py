@@ -63,8 +63,10 @@ def until(text: str, last: str) -> str:
 
 def by_kernel(text: str, scheme: str, log: str = "", **options: Any) -> list[Any]:
     """The jobs of a job file, as the guest's fio tells them. It replays `log` where the text names `LOG`."""
-    own = f"ioengine=libaio\nrandseed={options['seed']}\nzero_buffers\n"
-    text = f"[global]\n{own}" + re.sub(r"^filename=.*$", "filename=/dev/sda", text, flags=re.MULTILINE)
+    # Random numbers are the guest's, which follow from the seed.
+    text = "[global]\nioengine=libaio\nrandrepeat=0\nzero_buffers\n" + re.sub(
+        r"^filename=.*$", "filename=/dev/sda", text, flags=re.MULTILINE
+    )
     with tempfile.TemporaryDirectory() as name:
         script = Path(name) / "job.sh"
         script.write_text(
