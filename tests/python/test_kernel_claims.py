@@ -1,14 +1,6 @@
 """What is measured of the papers' claims in the kernel: the parts of it that need no guest."""
 
 from tools.hosts.gains import UNDER_GC, cases, rate
-from tools.hosts.replays import BLOCK, touched
-
-
-def test_a_log_touches_whole_pages_in_pieces_of_at_most_512_kib() -> None:
-    log = "fio version 2 iolog\n/dev/sda add\n/dev/sda write 0 4096\n/dev/sda wait 500 0\n/dev/sda read 6144 4096\n"
-    log += f"/dev/sda sync 0 0\n/dev/sda trim 40960 4096\n/dev/sda write {100 * BLOCK} {130 * BLOCK}\n"
-    pieces = list(touched(log))
-    assert pieces == [(0, 3 * BLOCK), (100 * BLOCK, 128 * BLOCK), (228 * BLOCK, 2 * BLOCK)]
 
 
 def test_gc_is_measured_once_it_has_begun() -> None:

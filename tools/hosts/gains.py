@@ -1,4 +1,4 @@
-"""Claims of the papers, measured by the kernel's drivers and schedulers and by the models, with the same jobs."""
+"""Claims of the papers, measured by the kernel's drivers and by the models, with the same jobs."""
 
 import json
 import re
@@ -11,15 +11,12 @@ from typing import Any
 
 import ufsim
 from ufsim import linux
-from ufsim.linux import cpio
 from ufsim.states import StateCache
 from ufsim_papers.folders import job
 
 SEEDS = (1, 2, 3)
 #: GC has begun when an aged device has used up what is free above its threshold.
 UNDER_GC = tuple(f"iteration-{n}" for n in (4, 5, 6))
-#: Where a guest finds a log of requests.
-LOG = "job/log"
 
 
 @dataclass(frozen=True)
@@ -61,8 +58,8 @@ def until(text: str, last: str) -> str:
     return head + own + rest.partition("[")[0]
 
 
-def by_kernel(text: str, scheme: str, log: str = "", **options: Any) -> list[Any]:
-    """The jobs of a job file, as the guest's fio tells them. It replays `log` where the text names `LOG`."""
+def by_kernel(text: str, scheme: str, **options: Any) -> list[Any]:
+    """The jobs of a job file, as the guest's fio tells them."""
     # Random numbers are the guest's, which follow from the seed.
     text = "[global]\nioengine=libaio\nrandrepeat=0\nzero_buffers\n" + re.sub(
         r"^filename=.*$", "filename=/dev/sda", text, flags=re.MULTILINE
@@ -70,22 +67,18 @@ def by_kernel(text: str, scheme: str, log: str = "", **options: Any) -> list[Any
     with tempfile.TemporaryDirectory() as name:
         script = Path(name) / "job.sh"
         script.write_text(
-            f"cd /\ncat > /tmp/job.fio <<'END'\n{text}END\n"
+            f"cat > /tmp/job.fio <<'END'\n{text}END\n"
             "fio --clocksource=clock_gettime --output-format=json /tmp/job.fio\n"
         )
-        guest = linux.Job(script=script, fs="none", files=[cpio.file(LOG, log.encode())])
-        run = linux.run(guest, scheme, cache=StateCache(), **options)
+        run = linux.run(linux.Job(script=script, fs="none"), scheme, cache=StateCache(), **options)
     if run.status:
         raise SystemExit(f"fio in the guest: {run.stdout}{run.stderr}")
     return list(json.loads(run.stdout[run.stdout.index("{") :])["jobs"])
 
 
-def by_model(text: str, scheme: str, log: str = "", **options: Any) -> list[Any]:
+def by_model(text: str, scheme: str, **options: Any) -> list[Any]:
     """The same of the models."""
-    with tempfile.TemporaryDirectory() as name:
-        place = Path(name) / "log"
-        place.write_text(log, encoding="utf-8")
-        run = ufsim.run(text.replace(LOG, str(place)), scheme, precondition="none", seeds=1, **options)
+    run = ufsim.run(text, scheme, precondition="none", seeds=1, **options)
     return list(json.loads(run.to_fio_json())["jobs"])
 
 
