@@ -44,6 +44,10 @@ EXAMPLES = [pytest.param(words, id=f"{path.name}: {' '.join(words)}") for path, 
 QUICK = [case for case in EXAMPLES if {"trace", "schemes", "profiles", "tiny"} & set(case.values[0])]
 
 
+# One process builds it for all of these tests.
+with_site = pytest.mark.xdist_group("site")
+
+
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, as `make docs` builds it. The notebook is run for it, and a cell that fails is fatal."""
@@ -66,6 +70,7 @@ def workplace(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
+@with_site
 def test_the_site_needs_nothing_from_elsewhere(site: Path) -> None:
     pages = sorted(site.rglob("*.html"))
     assert len(pages) > 40
@@ -77,6 +82,7 @@ def test_the_site_needs_nothing_from_elsewhere(site: Path) -> None:
 
 
 @pytest.mark.slow
+@with_site
 def test_the_notebook_shows_its_figure(site: Path) -> None:
     page = (site / "notebooks/from-trace-to-figure.html").read_text()
     pictures = re.findall(r'<img[^>]*src="([^"]+)"', page)

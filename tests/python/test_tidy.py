@@ -70,6 +70,12 @@ def test_manifests() -> None:
     assert found("manifests", wrong) == ["crates/a/Cargo.toml:1", "crates/table/Cargo.toml:1", "CITATION.cff:1"]
 
 
+def test_tests_that_no_suite_names() -> None:
+    suite = {"crates/a/tests/suite.rs": "mod b;\nmod c;\n", "crates/a/tests/b.rs": "", "crates/a/tests/c/d.rs": ""}
+    assert found("suites", {**suite, "crates/e/tests/alone.rs": ""}) == []
+    assert found("suites", {**suite, "crates/a/tests/d.rs": ""}) == ["crates/a/tests/d.rs:1"]
+
+
 def test_who_writes_files() -> None:
     tests = "#[cfg(test)]\nmod tests { fn b() { fs::write(p); } }\n"
     rust = f"fn a() {{\n    std::fs::write(p, b);\n    File::open(p);\n}}\n{tests}"

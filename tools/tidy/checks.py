@@ -203,6 +203,17 @@ def manifests(tree: Tree) -> Iterator[Finding]:
         yield Finding("manifests", "CITATION.cff", f"the version is {version}")
 
 
+def suites(tree: Tree) -> Iterator[Finding]:
+    """A file of tests that the suite beside it does not name is never compiled."""
+    for path, text in tree.rust():
+        if path.endswith("/tests/suite.rs"):
+            folder = path.removesuffix("suite.rs")
+            beside = (name.removeprefix(folder) for name in tree.files if name.startswith(folder))
+            for name in sorted(name for name in beside if re.fullmatch(r"\w+\.rs", name) and name != "suite.rs"):
+                if f"mod {name.removesuffix('.rs')};" not in text:
+                    yield Finding("suites", folder + name, "suite.rs does not name it, so it is never run")
+
+
 def who_writes(tree: Tree) -> Iterator[Finding]:
     """Files are written by what writes them whole, and by nothing else: see writers.py."""
     for path, text in tree.files.items():
@@ -238,7 +249,7 @@ def quotations(tree: Tree) -> Iterator[Finding]:
             yield Finding("quotations", path, "no document shows this file: <!-- as in FILE -->")
 
 
-CHECKS = (width, words, unfinished, length, seats, circles, rooms, manifests, who_writes, quotations)
+CHECKS = (width, words, unfinished, length, seats, circles, rooms, manifests, suites, who_writes, quotations)
 
 
 def findings(tree: Tree, accepted: dict[tuple[str, str], str]) -> list[Finding]:

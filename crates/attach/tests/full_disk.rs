@@ -1,8 +1,6 @@
 //! An engine whose store is in a file on a disk that is full at times: what was promised outlives the process.
 
-mod disk;
-
-use disk::{Failing, MemoryDisk, page};
+use crate::disk::{Failing, MemoryDisk, page};
 use lab::{Machine, Spec};
 use ufsim_attach::{Answer, Ask, Engine, Failure, FileStore, UNIT};
 use units::Nanos;

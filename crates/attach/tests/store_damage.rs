@@ -1,10 +1,8 @@
 //! Ten thousand damaged copies of stores. Each is refused, or whole.
 
-mod disk;
-
 use std::io::ErrorKind;
 
-use disk::{MemoryDisk, change, get};
+use crate::disk::{MemoryDisk, change, get};
 use ufsim_attach::FileStore;
 use workload::Rng;
 

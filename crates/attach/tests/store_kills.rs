@@ -1,11 +1,9 @@
 //! A store whose process ends, or whose disk fails, at every write of random changes: every unit has its old or its new
 //! data, and who goes on sees the old.
 
-mod disk;
-
 use std::io::ErrorKind;
 
-use disk::{Failing, MemoryDisk, change, get};
+use crate::disk::{Failing, MemoryDisk, change, get};
 use ufsim_attach::{FileStore, Store};
 use workload::Rng;
 
@@ -169,7 +167,7 @@ fn a_full_store_takes_new_data_of_every_unit() {
     let mut store = new_store(&disk);
     for value in 1..200 {
         let unit = (value * 5 % u64::from(UNITS)) as u32;
-        store.put(unit, &disk::page(value)).expect("one slot is always free");
+        store.put(unit, &crate::disk::page(value)).expect("one slot is always free");
     }
     let mut model = Model::default();
     (1..200).for_each(|value| model.now[(value * 5 % u64::from(UNITS)) as usize] = value);

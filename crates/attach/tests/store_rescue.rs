@@ -1,13 +1,11 @@
 //! What is saved of damaged stores, in files, and what files are opened at all.
 
-mod disk;
-
 use files::Real;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use disk::{MemoryDisk, change, get, page};
+use crate::disk::{MemoryDisk, change, get, page};
 use ufsim_attach::{FileStore, Rescued, Store, StoreError, UNIT, check, rescue};
 use workload::Rng;
 

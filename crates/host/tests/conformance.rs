@@ -1,8 +1,6 @@
 //! Tests that every booster and scheduler must pass.
 
-mod model;
-
-use model::{Nature, World};
+use crate::model::{Nature, World};
 use params::Owners;
 use ufs::{DeviceInfo, Op};
 use ufsim_host::{BoosterKind, BoosterParams, CacheKnowledge, HostConfig, RequestOp, SchedulerKind, SchedulerParams};

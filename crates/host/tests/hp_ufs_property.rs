@@ -1,9 +1,7 @@
 //! HP-UFS with a model device that delivers changes out of order, repeats them, copies pages while they are being
 //! overwritten, refuses bitmaps and fails metadata commands. The device checks every command; see `model`.
 
-mod model;
-
-use model::{Nature, World};
+use crate::model::{Nature, World};
 use params::Owners;
 use proptest::prelude::*;
 use ufs::DeviceInfo;

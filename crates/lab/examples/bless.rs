@@ -1,9 +1,9 @@
 //! Writes what tests compare with: the digests of the golden runs, and the files that are made from declarations.
 
+#[path = "../tests/golden/cases.rs"]
+mod cases;
 #[path = "../tests/common/mod.rs"]
 mod common;
-#[path = "../tests/golden/cases.rs"]
-mod golden;
 #[path = "../tests/golden/pages.rs"]
 mod pages;
 
@@ -17,7 +17,7 @@ fn main() -> std::io::Result<()> {
         println!("wrote {path}");
     }
     let digests = here.join("tests/golden/digests.txt");
-    let lines = golden::lines();
+    let lines = cases::lines();
     fs::write(&digests, &lines)?;
     print!("wrote {}\n{lines}", digests.display());
     Ok(())

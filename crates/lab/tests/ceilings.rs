@@ -1,8 +1,6 @@
 //! The ceilings that a profile tells of are ceilings: no run exceeds them, and `ideal` comes near.
 
-mod common;
-
-use common::{closed, request, tiny};
+use crate::common::{closed, request, tiny};
 use ufsim_lab::profile::{Ceiling, LIMITS};
 use ufsim_lab::{RunResult, Spec};
 use workload::{WorkOp, WorkRequest};

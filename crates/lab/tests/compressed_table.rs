@@ -1,9 +1,7 @@
 //! Regions of a compressed table that lie together (`first_level=runs`), against what chance says about random writes,
 //! on the device of HP-UFS with less flash.
 
-mod common;
-
-use common::{SMALL_MIB, closed, counter, request, small_hp_ufs};
+use crate::common::{SMALL_MIB, closed, counter, request, small_hp_ufs};
 use ufsim_lab::RunResult;
 use workload::{Rng, WorkOp, WorkRequest};
 

@@ -7,12 +7,10 @@
 //! bytes there, as in its paper. Our DFTL writes all changed entries of a page at once, as TPFTL does; the paper's DFTL
 //! writes one at a time. So this measures what clusters, prefetches and clean victims are worth beside that.
 
-#[path = "common/emmc.rs"]
-mod emmc;
-
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use crate::common::emmc;
 use ufsim_lab::{RunResult, Workload, simulate_workload};
 use units::SimTime;
 use workload::{Flags, ProcessId, Replay, ReplayMode, Rng, StreamId, Trace, WorkOp, WorkRequest};

@@ -1,10 +1,8 @@
 //! Whole runs under every scheme, with the oracle watching.
 
-mod common;
-
 use std::ops::ControlFlow;
 
-use common::{closed, replay, request, tiny};
+use crate::common::{closed, replay, request, tiny};
 use proptest::prelude::*;
 use ufsim_lab::{LabError, RunResult, Workload, fio_json, schemes, simulate, simulate_workload};
 use units::SimTime;

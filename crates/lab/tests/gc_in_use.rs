@@ -1,8 +1,6 @@
 //! GC as a device in use has it: in idle time, and beside commands.
 
-mod common;
-
-use common::{replay, request, tiny};
+use crate::common::{replay, request, tiny};
 use ufsim_lab::{RunResult, Spec};
 use units::SimTime;
 use workload::{ReplayMode, Rng, WorkOp, WorkRequest};

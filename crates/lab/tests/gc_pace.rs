@@ -1,8 +1,6 @@
 //! GC that keeps pace: steady random writes on a small drive that is nearly full, whose victims are nearly all valid.
 
-mod common;
-
-use common::{closed, counter, request, tiny};
+use crate::common::{closed, counter, request, tiny};
 use ufsim_lab::RunResult;
 use workload::{Rng, WorkOp, WorkRequest};
 

@@ -10,9 +10,7 @@
 //!   SIGMETRICS 2013; Performance Evaluation 70, 2013).
 //! - Cost-benefit: no equations are known. A model without time, flash and mapping is counted out instead.
 
-mod common;
-
-use common::{closed, replay, request, tiny};
+use crate::common::{closed, replay, request, tiny};
 use ufsim_lab::RunResult;
 use workload::{ReplayMode, Rng, WorkOp};
 

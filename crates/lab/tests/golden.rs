@@ -2,17 +2,14 @@
 //!
 //! After an intended change: `cargo run -p ufsim-lab --example bless`.
 
-mod common;
-#[path = "golden/cases.rs"]
-mod golden;
-#[path = "golden/pages.rs"]
+mod cases;
 mod pages;
 
 #[test]
 fn digests_are_those_kept() {
     let kept = include_str!("golden/digests.txt");
     assert_eq!(
-        golden::lines(),
+        cases::lines(),
         kept,
         "simulated behaviour changed; if intended: cargo run -p ufsim-lab --example bless"
     );

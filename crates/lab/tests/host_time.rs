@@ -2,9 +2,7 @@
 //! data stays right.
 
 #[allow(dead_code, reason = "other tests use the rest")]
-mod common;
-
-use common::{closed, replay, request, tiny};
+use crate::common::{closed, replay, request, tiny};
 use proptest::prelude::*;
 use ufsim_lab::profile::parse_override;
 use ufsim_lab::{RunResult, Spec, schemes, simulate};

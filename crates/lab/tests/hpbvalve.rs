@@ -1,11 +1,9 @@
 //! What a mapping costs in profile `hpbvalve`, by where it comes from, against the profile's own times.
 
 #[allow(dead_code, reason = "other tests use the rest")]
-mod common;
-
 use std::sync::Arc;
 
-use common::request;
+use crate::common::request;
 use ufsim_lab::{LogRow, Logging, Machine, Observe, Spec, assemble};
 use workload::{ReadOutcome, Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};
 

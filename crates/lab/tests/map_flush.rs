@@ -3,11 +3,9 @@
 //! The device acknowledges writes that are on flash, transfers take no time, no page is read from a register, and no
 //! segment is cached. So a flush takes the time of its flash operations, and each reads all of its segments.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{closed, request, tiny};
+use crate::common::{closed, request, tiny};
 use ufsim_lab::RunResult;
 use workload::{Rng, WorkOp, WorkRequest};
 

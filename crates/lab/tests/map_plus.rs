@@ -7,14 +7,12 @@
 //!   less than 3 % more programs of metadata here, asserted below; the model does without them
 //! - with GC, reads that find the valid pages of a victim: one for each of its pages, added to eq. 5
 
-#[path = "common/emmc.rs"]
-mod emmc;
-
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::common::emmc;
 use ufsim_lab::{RunResult, Spec, Workload, simulate_workload};
 use units::{Nanos, SimTime};
 use workload::{

@@ -1,12 +1,10 @@
 //! Neighbouring requests merged before the scheduler, on whole systems with the oracle watching; and what results tell
 //! of waiting, and of the memory of schedulers.
 
-mod common;
-
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use common::{LIMITS, closed, request, tiny};
+use crate::common::{LIMITS, closed, request, tiny};
 use host::SchedulerKind;
 use proptest::prelude::*;
 use ufsim_lab::{RunResult, Spec, Workload, schemes, simulate, simulate_workload};

@@ -4,9 +4,7 @@
 //! One request at a time, acknowledged when it is on flash, and no GC: then a mapping flush covers exactly 9 MiB, and
 //! what it has to write follows from the addresses alone.
 
-mod common;
-
-use common::{closed, counter, request, tiny};
+use crate::common::{closed, counter, request, tiny};
 use ufsim_lab::RunResult;
 use workload::{Rng, WorkOp, WorkRequest};
 

@@ -1,8 +1,6 @@
 //! Timelines and series change nothing in a run, whatever the scheme.
 
 #[allow(dead_code, reason = "other tests use the rest")]
-mod common;
-
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};

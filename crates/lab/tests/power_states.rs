@@ -1,9 +1,7 @@
 //! Power states on whole systems: what requests wait, what keeps a device awake, and that its data stays.
 
 #[allow(dead_code, reason = "other tests use the rest")]
-mod common;
-
-use common::{replay, request, tiny};
+use crate::common::{replay, request, tiny};
 use ftl::Device;
 use host::{Driver, Request, RequestOp};
 use ufs::{Content, DataIn, Link, PowerState};

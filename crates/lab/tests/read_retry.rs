@@ -1,8 +1,6 @@
 //! Read retry in a run: what lay on flash when the workload began, and what it has written since.
 
-mod common;
-
-use common::{closed, request, small_hp_ufs};
+use crate::common::{closed, request, small_hp_ufs};
 use ufsim_lab::RunResult;
 use workload::{WorkOp, WorkRequest};
 

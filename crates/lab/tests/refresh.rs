@@ -1,8 +1,6 @@
 //! Refresh of what is read often, under every family of schemes.
 
-mod common;
-
-use common::{closed, counter, request, tiny};
+use crate::common::{closed, counter, request, tiny};
 use ufsim_lab::RunResult;
 use workload::{Rng, WorkOp, WorkRequest};
 

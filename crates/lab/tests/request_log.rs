@@ -1,12 +1,10 @@
 //! The log of requests, against the counters of driver and device.
 
 #[allow(dead_code, reason = "other tests use the rest")]
-mod common;
-
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use common::{request, tiny};
+use crate::common::{request, tiny};
 use ufsim_lab::{LogPart, LogRow, Logging, Machine, Observe, STAGES, Snapshot, Stage, assemble, schemes};
 use units::Nanos;
 use workload::{Flags, ReadOutcome, Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};

@@ -1,8 +1,6 @@
 //! Whole runs under every scheduler and every way of knowing the mapping cache, with the oracle watching.
 
-mod common;
-
-use common::{closed, request, tiny};
+use crate::common::{closed, request, tiny};
 use host::{CacheKnowledge, SchedulerKind};
 use proptest::prelude::*;
 use ufsim_lab::{RunResult, Spec, schemes};

@@ -5,9 +5,7 @@
 //! more than `scheme.segment-log.flush_above_entries`, and which parts of the table these touch is a matter of chance
 //! alone.
 
-mod common;
-
-use common::{SMALL_MIB, closed, counter, request, small_hp_ufs};
+use crate::common::{SMALL_MIB, closed, counter, request, small_hp_ufs};
 use ufsim_lab::RunResult;
 use workload::{Rng, WorkOp, WorkRequest};
 

@@ -1,9 +1,7 @@
 //! A write cache of superblocks in SLC mode, against the rates of the flash, and its folding under every family of
 //! schemes, on the device of HP-UFS with less flash.
 
-mod common;
-
-use common::{counter, replay, request, small_hp_ufs};
+use crate::common::{counter, replay, request, small_hp_ufs};
 use ufsim_lab::RunResult;
 use units::SimTime;
 use workload::{ReplayMode, WorkOp, WorkRequest};

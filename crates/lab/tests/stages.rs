@@ -1,12 +1,10 @@
 //! Hand-made cases for the stages of requests: a known wait is found in its stage, with its length.
 
 #[allow(dead_code, reason = "other tests use the rest")]
-mod common;
-
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use common::{LIMITS, request, tiny};
+use crate::common::{LIMITS, request, tiny};
 use ufsim_lab::profile::parse_override;
 use ufsim_lab::{LogRow, Logging, Machine, Observe, Stage, assemble};
 use units::SimTime;

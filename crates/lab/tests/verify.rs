@@ -1,11 +1,9 @@
 //! Read-back after a run: results are those of the run without it, and what flash that fails has done is no excuse.
 
 #[allow(dead_code, reason = "other tests use the rest")]
-mod common;
-
 use std::ops::ControlFlow;
 
-use common::{closed, request, tiny};
+use crate::common::{closed, request, tiny};
 use ufsim_lab::{LabError, RunResult, Spec, Verified, Workload, schemes, simulate, simulate_workload};
 use workload::fio::JobFile;
 use workload::{Rng, WorkOp, WorkRequest};

@@ -1,8 +1,6 @@
 //! Work that takes no time is done all the same. Copies at random places come at the rate that is asked for.
 
-mod common;
-
-use common::{closed, counter, request, tiny};
+use crate::common::{closed, counter, request, tiny};
 use ufsim_lab::RunResult;
 use workload::{Rng, WorkOp, WorkRequest};
 

@@ -1,9 +1,7 @@
 //! WriteBooster as the host of a run controls it: rates with and without it, when it is flushed, and keys that do not
 //! fit. On the device of HP-UFS with less flash.
 
-mod common;
-
-use common::{SMALL_MIB, counter, replay, request, small_hp_ufs};
+use crate::common::{SMALL_MIB, counter, replay, request, small_hp_ufs};
 use serde_json::Value;
 use ufsim_lab::{RunResult, Spec};
 use units::SimTime;

@@ -1,8 +1,6 @@
 //! Operations that fail.
 
-mod common;
-
-use common::{CELLS, SMALL, Sim, erase, erase_superblock, program, read, refusal, run, spares};
+use crate::common::{CELLS, SMALL, Sim, erase, erase_superblock, program, read, refusal, run, spares};
 use ufsim_nand::{Faults, Kind, Priority, Sensed};
 use units::{Seq, Superblock};
 

@@ -1,8 +1,6 @@
 //! What is left after a power cut.
 
-mod common;
-
-use common::{CELLS, HP_UFS, SMALL, Sim, erase, erase_superblock, program, read, refusal, run, spares};
+use crate::common::{CELLS, HP_UFS, SMALL, Sim, erase, erase_superblock, program, read, refusal, run, spares};
 use proptest::prelude::*;
 use ufsim_nand::{CutProgram, Geometry, Priority, Sensed, Suspend, Timing};
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};

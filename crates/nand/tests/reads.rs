@@ -1,8 +1,6 @@
 //! Reads that share a die: independent plane reads and cached reads, against closed forms and a plain simulation.
 
-mod common;
-
-use common::{CELLS, HP_UFS, Sim, erase, program, read, spares};
+use crate::common::{CELLS, HP_UFS, Sim, erase, program, read, spares};
 use params::{Counts, Value};
 use proptest::prelude::*;
 use ufsim_nand::{Cause, Geometry, Kind, Priority, RetryParams, Sharing, Suspend, Timing};

@@ -1,10 +1,8 @@
 //! Rules for programs and erases, what can be read, and how wear is counted.
 
-mod common;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use common::{CELLS, HP_UFS, SMALL, Sim, erase, erase_superblock, program, read, refusal, run, spares};
+use crate::common::{CELLS, HP_UFS, SMALL, Sim, erase, erase_superblock, program, read, refusal, run, spares};
 use proptest::prelude::*;
 use ufsim_nand::{Place, Priority, Sensed, Spare};
 use units::{Seq, Superblock};

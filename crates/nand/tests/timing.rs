@@ -1,8 +1,6 @@
 //! Worked examples of the times at which operations finish.
 
-mod common;
-
-use common::{CELLS, HP_UFS, Sim, erase, program, read, spares};
+use crate::common::{CELLS, HP_UFS, Sim, erase, program, read, spares};
 use params::{Counts, Value};
 use ufsim_nand::{
     ByPage, Cause, CellTiming, CellType, FreeWork, Geometry, Kind, NandEvent, Op, PageTimes, Priority, Suspend, Timing,

@@ -1,10 +1,8 @@
 //! Power cuts of the device alone: what a moment says of the work in flight, what recovery costs, and that it finds
 //! what was flushed, whatever GC was copying.
 
-mod kit;
-
+use crate::kit::{Bench, Rng, Seen, self_reliant, tiny};
 use ftl::{DeviceConfig, DeviceStats, MappingKind, Moment};
-use kit::{Bench, Rng, Seen, self_reliant, tiny};
 use nand::{Cause, Faults, Geometry, Kind};
 use ufs::Op;
 use units::Lpa;

@@ -1,11 +1,9 @@
 //! The worked example of lazy batched eviction, and what a mapping cache costs, on the bare device.
 
-mod kit;
-
 use std::collections::BTreeMap;
 
+use crate::kit::{Bench, Rng, tiny};
 use ftl::{Device, DeviceConfig, MappingKind, SramConfig};
-use kit::{Bench, Rng, tiny};
 use nand::{Cause, Geometry, Kind};
 use params::CountOr;
 use ufs::Op;

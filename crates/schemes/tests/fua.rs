@@ -1,9 +1,7 @@
 //! FUA writes beside data in the write buffer: they pass it, are programmed at once, and nothing older comes back.
 
-mod kit;
-
+use crate::kit::{Bench, Rng, self_reliant, tiny};
 use ftl::MappingKind;
-use kit::{Bench, Rng, self_reliant, tiny};
 use ufs::Op;
 use units::Lpa;
 

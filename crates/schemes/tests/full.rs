@@ -1,9 +1,7 @@
 //! A full device, with as little SRAM and as large rows as are allowed: GC goes on while host data hold all other
 //! buffers.
 
-mod kit;
-
-use kit::{Bench, Rng, self_reliant, tiny};
+use crate::kit::{Bench, Rng, self_reliant, tiny};
 use nand::{Faults, Geometry};
 
 use ftl::{DeviceConfig, GcConfig, GcPace, SramConfig};

@@ -1,9 +1,7 @@
 //! `hp-ufs`, seen from a host without a driver.
 
-mod kit;
-
+use crate::kit::{Bench, tiny};
 use ftl::{DeviceConfig, MappingKind};
-use kit::{Bench, tiny};
 use nand::Geometry;
 use ufs::{Content, DataIn, DataOut, LpaRun, Notice, Op, Quarters, SegmentImage, SegmentState, Status};
 use units::{Lpa, Ppa, SegmentId, Seq};

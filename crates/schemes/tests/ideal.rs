@@ -1,9 +1,7 @@
 //! What a table in DRAM takes.
 
-mod kit;
-
+use crate::kit::tiny;
 use ftl::{Device, MappingKind};
-use kit::tiny;
 
 /// DRAM: 4096 entries of 4 bytes, a bit for each of 28 superblocks of 256 units, and for each superblock a count of 2
 /// bytes. SRAM: the pool of 96 buffers, and 8 bytes for each superblock.

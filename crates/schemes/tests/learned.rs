@@ -1,12 +1,10 @@
 //! `cached = "learned"` on the bare device: what it learns of data in order and without any, and what a misprediction
 //! costs. The bench checks all that is read.
 
-mod kit;
-
 use std::collections::BTreeMap;
 
+use crate::kit::{Bench, Rng, tiny};
 use ftl::{DeviceConfig, MappingKind, SramConfig};
-use kit::{Bench, Rng, tiny};
 use ufs::Op;
 use ufsim_schemes::SegmentLog;
 use units::{Lpa, Nanos};

@@ -1,9 +1,7 @@
 //! Answers of the device about its mapping cache, and the effect of an announced batch.
 
-mod kit;
-
+use crate::kit::{Bench, Rng, tiny};
 use ftl::{Device, DeviceConfig, DeviceEvent, MappingKind};
-use kit::{Bench, Rng, tiny};
 use ufs::{Command, DataIn, DataOut, LpaRun, Op, Status, Tag};
 use units::{Lpa, Nanos, Seq, SimTime};
 

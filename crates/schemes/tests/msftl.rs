@@ -1,11 +1,9 @@
 //! What two mapping flushes of `mini-page` cost, on the bare device.
 
-mod kit;
-
 use std::collections::BTreeMap;
 
+use crate::kit::{Bench, tiny};
 use ftl::{DeviceConfig, MappingKind, SramConfig};
-use kit::{Bench, tiny};
 use ufs::Op;
 use units::Lpa;
 

@@ -1,9 +1,7 @@
 //! The device alone under commands of a host without booster: no data is lost, and the sums hold.
 
-mod kit;
-
+use crate::kit::{Bench, Rng, self_reliant, tiny};
 use ftl::MappingKind;
-use kit::{Bench, Rng, self_reliant, tiny};
 use ufs::{DataIn, Op};
 use units::Lpa;
 

@@ -1,9 +1,7 @@
 //! WriteBooster on the device alone: where data go, what a flush copies, sizes, and power cuts at any moment.
 
-mod kit;
-
+use crate::kit::{Bench, Rng, self_reliant, tiny};
 use ftl::{BoosterConfig, DeviceConfig, GcPace, GcRuns, MappingKind, SlcConfig};
-use kit::{Bench, Rng, self_reliant, tiny};
 use ufs::{Booster, BoosterControl, BoosterFlags, FlushStatus, Op, ResizeHint, ResizeStatus, UserSpace};
 use units::{Lpa, Nanos};
 

@@ -13,32 +13,37 @@ use lab::profile::{Override, Profile, parse_override};
 use lab::{Preset, schemes};
 use units::Nanos;
 
-/// Runs `body` on the tiny profile for every preset with this mapping scheme.
+/// Runs `body` on the tiny profile for every system with this mapping scheme.
 fn with_each_system(kind: MappingKind, body: impl Fn(Rig, &str)) {
     with_each_system_of(&[], kind, body);
 }
 
-/// The same with these values of the profile.
+/// The same with these values of the profile: every preset with the scheme as it is, and each variant of the scheme
+/// under the first and the last of them, which is under the least host and the most. Campaigns draw more pairs.
 pub fn with_each_system_of(set: &[Override], kind: MappingKind, body: impl Fn(Rig, &str)) {
-    with_presets(set, kind, usize::MAX, body);
+    let presets: Vec<_> = of_scheme(kind).collect();
+    let ends = if presets.len() > 1 { vec![presets[0], presets[presets.len() - 1]] } else { presets.clone() };
+    with_variant(set, &[], &presets, &body);
+    for variant in kind.variants() {
+        with_variant(set, variant, &ends, &body);
+    }
 }
 
-/// Only the first preset with this mapping scheme, for what does not depend on the host.
+/// Only the first preset, for what does not depend on the host, as it is and with each variant of the scheme.
 fn with_each_variant_of(set: &[Override], kind: MappingKind, body: impl Fn(Rig, &str)) {
-    with_presets(set, kind, 1, body);
+    let first: Vec<_> = of_scheme(kind).take(1).collect();
+    for variant in std::iter::once(&[][..]).chain(kind.variants().iter().copied()) {
+        with_variant(set, variant, &first, &body);
+    }
 }
 
-fn with_presets(set: &[Override], kind: MappingKind, most: usize, body: impl Fn(Rig, &str)) {
-    let presets: Vec<_> = schemes().iter().filter(|preset| preset.parts.mapping == kind).take(most).collect();
-    assert!(!presets.is_empty(), "mapping scheme {} is in no preset", kind.name());
-    for settings in std::iter::once(&[][..]).chain(kind.variants().iter().copied()) {
-        let own =
-            settings.iter().map(|text| parse_override(&format!("scheme.*.{text}")).expect("a well formed override"));
-        let set: Vec<Override> = set.iter().cloned().chain(own).collect();
-        let profile = Profile::load("tiny", &set).expect("an embedded profile");
-        for preset in &presets {
-            body(Rig::new(&profile, preset.parts, Nanos::from_micros(3)), &format!("{} {settings:?}", preset.name));
-        }
+fn with_variant(set: &[Override], variant: &[&str], presets: &[&Preset], body: &impl Fn(Rig, &str)) {
+    assert!(!presets.is_empty(), "the mapping scheme is in no preset");
+    let own = variant.iter().map(|text| parse_override(&format!("scheme.*.{text}")).expect("a well formed override"));
+    let set: Vec<Override> = set.iter().cloned().chain(own).collect();
+    let profile = Profile::load("tiny", &set).expect("an embedded profile");
+    for preset in presets {
+        body(Rig::new(&profile, preset.parts, Nanos::from_micros(3)), &format!("{} {variant:?}", preset.name));
     }
 }
 

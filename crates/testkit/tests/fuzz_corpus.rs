@@ -2,7 +2,7 @@
 //! corpora agree.
 //!
 //! To replay a finding without libFuzzer, put its file into `fuzz/corpus/TARGET` and run `cargo test -p ufsim-testkit
-//! --test fuzz_corpus`.
+//! fuzz_corpus::`.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,6 +1,6 @@
 //! Duration of recovery on the device of the HP-UFS paper (Fig. 11). UFS allows 1500 ms from power-on.
 //!
-//! `cargo test --release -p ufsim-testkit --test recovery_time -- --nocapture` prints the figures.
+//! `cargo test --release -p ufsim-testkit recovery_time:: -- --nocapture` prints the figures.
 
 use campaign::Rng;
 use campaign::recovery::{PAGES, SEGMENTS, recovered, recovery, rig, worst_cut};

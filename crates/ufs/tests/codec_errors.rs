@@ -1,43 +1,9 @@
 //! Messages that the codec refuses, and the errors.
 
+use crate::common::{INFO, bytes_of, command, good, response_bytes};
 use ufsim_ufs::codec::{Allowed, EncodeError, Part, decode_command, decode_response, encode_command, encode_response};
 use ufsim_ufs::*;
 use units::{Lpa, Ppa, Seq, Superblock};
-
-const INFO: DeviceInfo = DeviceInfo {
-    capacity_units: 10_000,
-    superblocks: 100,
-    superblock_units: 128,
-    hpb_group_entries: 4096,
-    hpb_entry_bytes: 8,
-    hpb_region_groups: 1,
-    hpb_max_blocks: 128,
-    hpb_device_control: false,
-    map_page_entries: 1024,
-    map_cache_entries: 2048,
-    victims: Victims::GREEDY,
-};
-
-fn command(op: Op) -> Command {
-    Command { tag: Tag(0x1F), op, host_seq: Seq(0), freed: None, data: DataOut::None }
-}
-
-fn bytes_of(command: &Command) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    encode_command(command, &INFO, &mut bytes).unwrap();
-    bytes
-}
-
-fn good(data: DataIn) -> Response {
-    let (hpb, piggyback) = (HpbNotice::None, PiggyBack::default());
-    Response { tag: Tag(0x1F), status: Status::Good, data, hpb, piggyback }
-}
-
-fn response_bytes(response: &Response, op: &Op) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    encode_response(response, op, &INFO, &mut bytes).unwrap();
-    bytes
-}
 
 #[test]
 fn what_does_not_fit_is_refused_and_leaves_no_bytes() {

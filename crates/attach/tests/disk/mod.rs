@@ -1,7 +1,5 @@
 //! A disk in memory that remembers what was written and fails when it is told to.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
-
 use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex};
 

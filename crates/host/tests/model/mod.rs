@@ -4,8 +4,6 @@
 //! Commands arrive in the order in which they were sent and are answered in random order. The checks are exact, because
 //! `known` is the true map as of the `host_seq` of the latest command.
 
-#![allow(dead_code)]
-
 mod flash;
 mod world;
 

@@ -1,5 +1,7 @@
 //! Workloads for tests: random requests on the tiny profile, replayed as a trace.
 
+pub mod emmc;
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -8,7 +10,6 @@ use units::{Nanos, SimTime};
 use workload::{Flags, MergeLimits, ProcessId, Replay, ReplayMode, StreamId, Trace, WorkOp, WorkRequest};
 
 /// How far neighbours are merged: a plug of 50 us.
-#[allow(dead_code, reason = "few tests merge")]
 pub const LIMITS: MergeLimits = MergeLimits {
     bytes: 512 << 10,
     segments: 128,
@@ -43,11 +44,9 @@ pub fn tiny(scheme: &str, seed: u64) -> Spec {
 }
 
 /// MiB of [`small_hp_ufs`].
-#[allow(dead_code, reason = "not every test does")]
 pub const SMALL_MIB: u64 = 4096;
 
 /// The same on the device of HP-UFS with less flash, and with these values.
-#[allow(dead_code, reason = "not every test does")]
 pub fn small_hp_ufs<'a>(scheme: &str, set: impl IntoIterator<Item = (&'a str, serde_json::Value)>) -> Spec {
     let mut spec = tiny(scheme, 1);
     spec.profile = "hp-ufs".into();
@@ -64,13 +63,11 @@ pub fn small_hp_ufs<'a>(scheme: &str, set: impl IntoIterator<Item = (&'a str, se
 }
 
 /// A counter of the device.
-#[allow(dead_code, reason = "not every test does")]
 pub fn counter(run: &RunResult, name: &str) -> u64 {
     *run.counters.device.get(name).unwrap_or_else(|| panic!("no counter {name}"))
 }
 
 /// Runs requests in order at a depth.
-#[allow(dead_code, reason = "not every test does")]
 pub fn closed(spec: &Spec, requests: Vec<WorkRequest>, depth: u32) -> Result<RunResult, LabError> {
     replay(spec, requests, ReplayMode::Closed { depth, per_file: false })
 }

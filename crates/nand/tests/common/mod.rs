@@ -1,6 +1,4 @@
 //! The smallest event loop that can drive an array, and functions that make operations.
-#![allow(dead_code)] // Each test binary uses only a part of this.
-
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,7 +1,5 @@
 //! A test bench for a device without driver and link. It checks all data that is read.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
-
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 

@@ -1,14 +1,12 @@
 //! Random operations, compared with a plain simulation of the same rules that has neither queues nor events nor packed
 //! state.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod model;
 
 use std::collections::BTreeMap;
 
-use common::Sim;
-use model::{Reference, Stage};
+use self::model::{Reference, Stage};
+use crate::common::Sim;
 use proptest::prelude::*;
 use ufsim_nand::{
     Cause, CellTiming, Completed, Faults, FreeWork, Geometry, Kind, MetadataPrograms, Op, Priority, Sensed, Sharing,

@@ -1,0 +1,4 @@
+//! All tests of this folder in one program, because every program takes a while to link.
+
+mod power_cut;
+mod source;
