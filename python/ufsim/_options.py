@@ -1,4 +1,4 @@
-"""The options of a run, made from crates/lab/src/options.rs by `cargo run -p ufsim-lab --example bless`."""
+"""The options of a run, made from crates/lab/src/options/mod.rs by `cargo run -p ufsim-lab --example bless`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

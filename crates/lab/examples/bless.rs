@@ -2,6 +2,7 @@
 
 #[path = "../tests/golden/cases.rs"]
 mod cases;
+#[allow(dead_code, reason = "the tests use the rest")]
 #[path = "../tests/common/mod.rs"]
 mod common;
 #[path = "../tests/golden/pages.rs"]

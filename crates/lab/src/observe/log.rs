@@ -19,7 +19,7 @@ use workload::{Issued, ReadOutcome, Ticket, WorkRequest};
 
 use super::records::{LogPart, Records};
 use super::stages::{Mark, Stage};
-use crate::requests::{Requests, Slot};
+use crate::report::requests::{Requests, Slot};
 use crate::stack::Seen;
 
 /// Numbers that a tag may have.
@@ -257,7 +257,7 @@ mod tests {
 
     use super::*;
     use crate::observe::records::LogRow;
-    use crate::requests;
+    use crate::report::requests;
 
     #[test]
     fn a_mapping_is_the_hosts_only_if_the_device_took_it() {

@@ -43,7 +43,7 @@ pub use self::stages::{STAGES, Stage};
 use self::timeline::Timeline;
 pub use self::timeline::TimelineTo;
 pub use self::window::Window;
-use crate::requests::Requests;
+use crate::report::requests::Requests;
 use crate::stack::{Seen, Stack};
 
 /// What is wanted of a run beside its result. It changes nothing in the run.

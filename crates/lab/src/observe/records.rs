@@ -12,7 +12,7 @@ use workload::report::columns::{Column, Declared, Word, columns};
 use workload::{ReadOutcome, WorkOp, WorkRequest, column};
 
 use super::stages::{Mark, STAGE_COLUMNS, STAGES, spent};
-use crate::requests::Slot;
+use crate::report::requests::Slot;
 
 /// A request that has completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

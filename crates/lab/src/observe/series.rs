@@ -12,10 +12,10 @@ use units::{Nanos, SimTime};
 use workload::report::columns::{Column, Declared, columns};
 use workload::{ReadOutcome, WorkOp, column};
 
-use crate::duration::time;
 use crate::error::LabError;
-use crate::measure::{KINDS, latency_histogram};
-use crate::requests::Slot;
+use crate::options::duration::time;
+use crate::report::measure::{KINDS, latency_histogram};
+use crate::report::requests::Slot;
 use crate::stack::Stack;
 
 /// Rows that are handed over at a time.

@@ -25,7 +25,7 @@ use super::tracks::{COUNTERS, Track, Values, values};
 use super::window::Window;
 use crate::error::LabError;
 use crate::options::Spec;
-use crate::requests::Slot;
+use crate::report::requests::Slot;
 use crate::stack::{Seen, Stack};
 
 /// What is wanted of a timeline, and where it goes.

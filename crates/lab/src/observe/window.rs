@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use units::{Nanos, SimTime};
 
-use crate::duration::{moment, time};
 use crate::error::LabError;
+use crate::options::duration::{moment, time};
 
 const ALLOWED: &str = "must be FROM..TO, times since the beginning of the workload such as 500ms, 10s or 2min with \
                        FROM before TO; either may be left out";

@@ -11,7 +11,7 @@ use super::layers::{Layers, Origin};
 use super::names::{fields_of, table_of};
 use super::schema::{schemes, sections};
 use super::{Override, Profile, ProfileError};
-use crate::system::schemes as presets;
+use crate::stack::system::schemes as presets;
 
 /// A profile and where its values come from.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ use units::{MIB, Nanos, UNIT_BYTES, UNIT_KIB};
 use workload::named_seed;
 
 use super::{Profile, ProfileError};
-use crate::system::Parts;
+use crate::stack::system::Parts;
 
 impl Profile {
     /// Addressable capacity in 4 KiB units.

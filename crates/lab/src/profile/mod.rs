@@ -27,7 +27,7 @@ use names::{fields_of, split, table_for, tables_in, unknown_section};
 use params::{Default as Given, ParamError, Table, Value};
 use shares::Shares;
 
-use crate::system::{OF_PAPERS, OfPaper, Parts};
+use crate::stack::system::{OF_PAPERS, OfPaper, Parts};
 
 pub use ceilings::{Ceiling, LIMITS, PATTERNS, Pattern};
 pub use describe::Description;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use units::{Counter, CounterSet};
 
 use super::schema::{Section, schemes, sections};
-use crate::system::{Brought, OF_PAPERS, schemes as presets};
+use crate::stack::system::{Brought, OF_PAPERS, schemes as presets};
 
 /// The documentation of every key, as Markdown.
 pub fn schema_markdown() -> String {

@@ -9,7 +9,7 @@ use ufs::{LinkParams, PowerParams};
 use units::{MIB, UNIT_BYTES};
 use workload::MergeParams;
 
-use crate::energy::EnergyModel;
+use crate::report::energy::EnergyModel;
 
 params::params! {
     /// The device as a whole.

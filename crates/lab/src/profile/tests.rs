@@ -6,7 +6,7 @@ use ftl::Device;
 use ufs::Protocol;
 
 use super::*;
-use crate::system::SystemSpec;
+use crate::stack::system::SystemSpec;
 
 const HP_UFS: &str = EMBEDDED[0].1;
 
@@ -231,7 +231,7 @@ fn tables_are_beside_the_pool_or_take_their_part_of_it() {
 #[test]
 fn no_scheme_takes_more_sram_than_the_profile_has() {
     let profile = Profile::load("hp-ufs", &[]).unwrap();
-    for preset in crate::system::schemes() {
+    for preset in crate::stack::system::schemes() {
         let parts = SystemSpec::preset(preset.name).resolve().unwrap();
         profile.check_parts(parts).unwrap();
         let device = Device::new(profile.device_of(parts, [1, 2]), parts.mapping);
@@ -299,7 +299,7 @@ fn schemes_check_what_they_need_of_the_device() {
 #[test]
 fn every_preset_runs_on_every_embedded_profile() {
     for (profile, _) in EMBEDDED {
-        for preset in crate::system::schemes() {
+        for preset in crate::stack::system::schemes() {
             assert_eq!(fits(profile, &[], preset.name), Ok(()), "{}", preset.name);
         }
     }
@@ -434,7 +434,7 @@ fn the_device_of_map_plus_has_the_papers_numbers() {
 fn a_booster_brings_what_its_paper_says() {
     let published = |profile: &str, scheme: &str, set: &[&str]| {
         let set: Vec<Override> = set.iter().map(|text| parse_override(text).unwrap()).collect();
-        let parts = crate::system::SystemSpec::preset(scheme).resolve().unwrap();
+        let parts = crate::stack::system::SystemSpec::preset(scheme).resolve().unwrap();
         let own = *Profile::load(profile, &set).unwrap().for_parts(parts).values.mappings.get::<schemes::SegmentLog>();
         (own.hpb_group_entries, own.hpb_entry.name(), own.hpb_tracked_groups)
     };
@@ -452,7 +452,7 @@ fn a_booster_brings_what_its_paper_says() {
 fn a_preset_brings_its_parameters_unless_the_profile_or_the_run_names_them() {
     let flushes = |scheme: &str, set: &[&str]| {
         let set: Vec<Override> = set.iter().map(|text| parse_override(text).unwrap()).collect();
-        let parts = crate::system::SystemSpec::preset(scheme).resolve().unwrap();
+        let parts = crate::stack::system::SystemSpec::preset(scheme).resolve().unwrap();
         let own = *Profile::load("hp-ufs", &set).unwrap().for_parts(parts).values.mappings.get::<schemes::SegmentLog>();
         (own.flush_mode.name(), own.flush_order.name(), own.hpb_group_entries)
     };

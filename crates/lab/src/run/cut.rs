@@ -4,11 +4,11 @@ use units::{Nanos, SimTime};
 use workload::{Footprint, Rng};
 
 use super::{Stop, System};
-use crate::measure::Snapshot;
+use crate::open::sweep::Sweep;
 use crate::oracle::Oracle;
-use crate::result::{Named, PowerCut};
+use crate::report::measure::Snapshot;
+use crate::report::result::{Named, PowerCut};
 use crate::stack::Stack;
-use crate::sweep::Sweep;
 
 impl System {
     /// Cuts the power this long after the first measured request of the next run, which ends then.

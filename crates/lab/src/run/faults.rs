@@ -6,7 +6,7 @@ use ufs::Status;
 
 use super::System;
 use crate::oracle::Oracle;
-use crate::requests::Slot;
+use crate::report::requests::Slot;
 
 impl System {
     /// Requests may fail from now on as flash that fails makes them.
@@ -51,8 +51,8 @@ mod tests {
 
     use super::*;
     use crate::profile::Profile;
-    use crate::requests::Requests;
-    use crate::system::schemes;
+    use crate::report::requests::Requests;
+    use crate::stack::system::schemes;
 
     /// A request of this kind for units 4 and 5.
     fn issued(op: WorkOp) -> Issued {

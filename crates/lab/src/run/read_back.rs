@@ -3,10 +3,10 @@
 use nand::Faults;
 
 use super::{Stop, System, Watch};
+use crate::open::sweep::Sweep;
 use crate::oracle::Written;
-use crate::power::OneFlush;
-use crate::result::Verified;
-use crate::sweep::Sweep;
+use crate::report::result::Verified;
+use crate::stack::power::OneFlush;
 
 impl System {
     /// Reads everything that was ever written or trimmed, also before the device was aged, and checks it. A flush goes
@@ -61,7 +61,7 @@ mod tests {
 
     use super::*;
     use crate::profile::Profile;
-    use crate::system::{Preset, schemes};
+    use crate::stack::system::{Preset, schemes};
 
     /// Units that the workloads below use.
     const UNITS: u64 = 20_000;

@@ -12,9 +12,9 @@ use workload::{
 use crate::error::LabError;
 use crate::open::generated;
 use crate::options::Spec;
-use crate::recording::Recording;
 use crate::report::recorded;
-use crate::result::Latencies;
+use crate::report::recording::Recording;
+use crate::report::result::Latencies;
 
 /// What to read, and how.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]

@@ -2,8 +2,8 @@
 
 use units::{Nanos, SimTime};
 
-use crate::measure::KINDS;
-use crate::requests::Slot;
+use crate::report::measure::KINDS;
+use crate::report::requests::Slot;
 
 /// Intervals at most. When the time is longer, pairs of intervals become one.
 const MOST: usize = 256;
@@ -124,7 +124,7 @@ mod tests {
     use workload::{Flags, GroupId, Issued, ProcessId, StreamId, Ticket, WorkOp, WorkRequest};
 
     use super::*;
-    use crate::requests::Requests;
+    use crate::report::requests::Requests;
 
     /// Writes of 4 KiB that arrived at 0 and completed at these times.
     fn intervals(began: SimTime, times: &[u64]) -> Intervals {

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::report::phone::PhoneReport;
 
-use crate::energy::Energy;
 use crate::options::Setup;
+use crate::report::energy::Energy;
 
 /// A number by name.
 pub type Named = BTreeMap<String, u64>;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
+use crate::report::result::{GroupResult, KindOverTime, KindResult, RunResult};
 use crate::report::{FIO_BORDERS, FIO_LAST};
-use crate::result::{GroupResult, KindOverTime, KindResult, RunResult};
 
 /// The report as `fio --output-format=json` prints it (fio 3.x). Rates are in KiB/s and B/s, run times in
 /// milliseconds, latencies in nanoseconds. There is no time stamp: equal runs give equal documents.
@@ -169,7 +169,7 @@ fn latency(kind: Option<&KindResult>, percentiles: bool) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Latency;
+    use crate::report::result::Latency;
 
     #[test]
     fn a_direction_has_fios_units() {

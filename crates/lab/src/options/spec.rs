@@ -5,11 +5,11 @@ use units::Nanos;
 use workload::{Recorded, ReplayMode, TraceOptions};
 
 use crate::error::LabError;
-use crate::memory_plan::{self, MemoryPlan};
+use crate::open::trace::trace_options;
+use crate::options::memory_plan::{self, MemoryPlan};
 use crate::options::{OPTIONS, Spec};
 use crate::profile::{Description, Override, Profile};
-use crate::system::{Parts, SystemSpec};
-use crate::trace::trace_options;
+use crate::stack::system::{Parts, SystemSpec};
 
 /// Requests that a queued or closed replay keeps outstanding if nothing is said of it.
 const USUAL_DEPTH: u32 = 8;
@@ -99,7 +99,8 @@ impl Spec {
     pub(crate) fn cut_after(&self) -> Result<Option<Nanos>, LabError> {
         let Some(text) = &self.cut_at else { return Ok(None) };
         let told = "must be a time such as 2s, 150ms or 1min";
-        let at = crate::duration::time(text).ok_or_else(|| LabError::Config(format!("cut_at = \"{text}\": {told}")))?;
+        let at = crate::options::duration::time(text)
+            .ok_or_else(|| LabError::Config(format!("cut_at = \"{text}\": {told}")))?;
         if self.verify {
             let told = "verify (--verify) has no effect with cut_at (--cut-at): `ufsim crash` checks what devices hold \
                         after power cuts";

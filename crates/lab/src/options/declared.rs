@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use workload::fio::MODELLED;
 
 use crate::options::Setup;
-use crate::result::RunResult;
+use crate::report::result::RunResult;
 
 /// A JSON object:
 ///

@@ -8,7 +8,7 @@ use serde::Serialize;
 use workload::{Format, Session, Trace};
 
 use crate::error::LabError;
-use crate::trace::{TraceSpec, trace_options, unwritten};
+use crate::open::trace::{TraceSpec, trace_options, unwritten};
 
 /// A session of a phone as a scenario.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -18,7 +18,11 @@
 mod cut;
 mod faults;
 mod host_time;
+pub(crate) mod progress;
 mod read_back;
+pub(crate) mod recorder;
+pub mod session;
+pub(crate) mod simulate;
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -32,14 +36,14 @@ use units::{Lpa, Nanos, Seq, SimTime};
 use workload::{DriverCall, Footprint, Issued, Next, Progress, Source, Ticket, WorkOp};
 
 use self::faults::{failed, has_excuse};
-use crate::digest;
-use crate::measure::{Measure, Snapshot};
-use crate::memory_plan::MemoryPlan;
 use crate::observe::{self, Event, LogPart, Observe, Scene, Watchers};
+use crate::open::sweep::Sweep;
+use crate::options::memory_plan::MemoryPlan;
 use crate::oracle::{Oracle, Violation};
-use crate::requests::{Requests, Slot};
+use crate::report::digest;
+use crate::report::measure::{Measure, Snapshot};
+use crate::report::requests::{Requests, Slot};
 use crate::stack::{Stack, Turn};
-use crate::sweep::Sweep;
 
 /// The caller of a run is asked after every this many events whether to go on.
 const WATCH_EVERY: u64 = 1 << 14;

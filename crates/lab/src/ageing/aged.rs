@@ -15,15 +15,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ageing::telling;
-use crate::assemble::{misfit, sealing_key};
-use crate::digest::Digest;
 use crate::error::LabError;
 use crate::options::Spec;
+use crate::options::spec::Machine;
 use crate::oracle::Oracle;
 use crate::profile::{Profile, Section, schemes, sections};
+use crate::report::digest::Digest;
 use crate::run::System;
-use crate::spec::Machine;
-use crate::system::Parts;
+use crate::stack::assemble::{misfit, sealing_key};
+use crate::stack::system::Parts;
 use crate::version::VERSION;
 
 /// First line of the files, with the version of their format.

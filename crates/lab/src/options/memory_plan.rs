@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use serde_json::Value;
 use units::{MIB, Nanos, SimTime};
 
-use crate::duration::time;
 use crate::error::LabError;
+use crate::options::duration::time;
 
 /// Most MiB of a limit; also of the profile's `host.memory_mib`.
 const MOST_MIB: u64 = 65_536;

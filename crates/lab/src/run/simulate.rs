@@ -9,24 +9,24 @@ use workload::report::Report;
 use workload::report::phone::LoggedRead;
 use workload::{Fault, Footprint, Source};
 
-use crate::aged::{Aged, Header};
+use crate::ageing::aged::{Aged, Header};
+use crate::ageing::job::{self, AgeingJob};
 use crate::ageing::{aged_with, ageing};
-use crate::ageing_job::{self, AgeingJob};
-use crate::assemble::{assemble, misfit};
 use crate::error::LabError;
-use crate::kind::WorkloadKind;
 use crate::observe::{LogPart, Observe};
+use crate::open::kind::WorkloadKind;
+use crate::open::sweep::Sweep;
 use crate::open::{Beneath, Workload, kind_of, open};
+use crate::options::spec::Machine;
 use crate::options::{Settled, Setup, Spec};
 use crate::oracle::Oracle;
-use crate::progress::{OnProgress, Wall, throttled};
-use crate::recorder::Recorder;
+use crate::report::result::{RunResult, Verified};
 use crate::report::{Context, Start, report};
-use crate::result::{RunResult, Verified};
+use crate::run::progress::{OnProgress, Wall, throttled};
+use crate::run::recorder::Recorder;
 use crate::run::{Stop, System, Watch};
-use crate::spec::Machine;
 use crate::stack::Stack;
-use crate::sweep::Sweep;
+use crate::stack::assemble::{assemble, misfit};
 
 /// Bytes of a mapping entry in host memory, the larger of the boosters' two (an HPB entry has 8).
 const ENTRY_BYTES: u64 = 8;
@@ -467,7 +467,7 @@ impl Run<'_> {
     /// What of a system is drawn at random, whatever the workload. `age` is the job that aged the device.
     fn drawn(&self, age: Option<&str>) -> Vec<&'static str> {
         let profile = &self.machine.profile;
-        let aged_at_random = age.is_some_and(ageing_job::is_random);
+        let aged_at_random = age.is_some_and(job::is_random);
         let parts = [
             ("ageing", aged_at_random),
             ("faults of the flash", profile.device_config([0; 2]).faults.any()),

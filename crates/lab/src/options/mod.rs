@@ -11,6 +11,12 @@
 //!   option is left out unless somebody asks for it, so a default after `usually` is what it means then;
 //! - after `echo`, what results say of it: type, value and meaning.
 
+pub(crate) mod declared;
+pub(crate) mod duration;
+pub(crate) mod memory_plan;
+pub(crate) mod page;
+pub(crate) mod spec;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -19,9 +25,9 @@ use serde_json::Value;
 use workload::Folded;
 
 use crate::error::LabError;
-use crate::kind::WorkloadKind;
+use crate::open::kind::WorkloadKind;
 use crate::profile::Override;
-use crate::system::Parts;
+use crate::stack::system::Parts;
 use crate::version::VERSION;
 
 /// What an option may hold.

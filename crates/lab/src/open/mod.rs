@@ -12,6 +12,12 @@
 //! | `.toml` with a table `[fragmentation]` | loop that fragments a volume |
 //! | any other file, or a directory | block trace |
 
+pub(crate) mod advice;
+pub(crate) mod kind;
+pub(crate) mod opened;
+pub mod sweep;
+pub mod trace;
+
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,10 +30,9 @@ use workload::{
     ReplayMode, Source, Trace, text_file,
 };
 
+use self::kind::WorkloadKind;
 use crate::error::LabError;
-use crate::kind::WorkloadKind;
 use crate::options::Spec;
-use crate::room;
 
 /// A workload that is ready to run.
 pub struct Workload {
@@ -298,7 +303,7 @@ pub(crate) fn on_device(mut trace: Arc<Trace>, spec: &Spec, beneath: Beneath) ->
         Arc::make_mut(&mut trace).fold(beneath.capacity_units).map_err(LabError::config)?;
     }
     trace.check_capacity(beneath.capacity_units).map_err(|error| {
-        let advice = room::advice(&trace, beneath.capacity_units);
+        let advice = advice::advice(&trace, beneath.capacity_units);
         LabError::Config(format!("{error}; {advice}"))
     })?;
     replayed(trace, spec, beneath)

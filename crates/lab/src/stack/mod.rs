@@ -1,6 +1,13 @@
 //! Driver, link and device with one clock. Every loop that couples them is this one: that of a run, and the bench of
 //! the power-cut campaign.
 
+pub(crate) mod assemble;
+pub(crate) mod cache;
+pub(crate) mod power;
+pub(crate) mod queue;
+pub mod system;
+pub(crate) mod tags;
+
 use ftl::{Device, DeviceEvent, Scope, Unpowered};
 use host::Driver;
 use ufs::{
@@ -9,9 +16,9 @@ use ufs::{
 };
 use units::SimTime;
 
-use crate::cache::CacheOf;
-use crate::queue::EventQueue;
-use crate::tags::ByTag;
+use self::cache::CacheOf;
+use self::queue::EventQueue;
+use self::tags::ByTag;
 
 /// What can happen.
 #[derive(Clone, Copy, Debug)]
@@ -377,9 +384,9 @@ mod tests {
     use host::{Request, RequestOp};
     use units::{AppId, Lpa, Nanos};
 
+    use self::system::schemes;
     use super::*;
     use crate::profile::{Profile, parse_override};
-    use crate::system::schemes;
 
     fn profile() -> Profile {
         let set = parse_override("link.down_mib_per_s=100").expect("a well formed override");

@@ -9,7 +9,7 @@ use crate::error::LabError;
 use crate::profile::Profile;
 use crate::run::System;
 use crate::stack::Stack;
-use crate::system::Parts;
+use crate::stack::system::Parts;
 
 /// Builds a system from a profile. `seed` decides the key with which an HPB device seals entries.
 ///

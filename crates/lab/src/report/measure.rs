@@ -10,10 +10,10 @@ use ufs::PowerAccount;
 use units::{Counter, CounterSet, Nanos, SimTime};
 use workload::{GroupInfo, WorkOp};
 
-use crate::digest::Digest;
-use crate::over_time::Intervals;
-use crate::recording::Recording;
-use crate::requests::Slot;
+use crate::report::digest::Digest;
+use crate::report::over_time::Intervals;
+use crate::report::recording::Recording;
+use crate::report::requests::Slot;
 use crate::stack::Stack;
 
 /// Significant decimal digits of recorded latencies.
@@ -257,7 +257,7 @@ mod tests {
     use workload::{Flags, GroupId, Issued, ProcessId, StreamId, Ticket, WorkRequest};
 
     use super::*;
-    use crate::requests::Requests;
+    use crate::report::requests::Requests;
 
     /// The digest of one read that was changed before it completed.
     fn digest(change: impl FnOnce(&mut Slot), at: u64) -> String {

@@ -1,5 +1,15 @@
 //! From what a run recorded to what it reports. Floats appear only here.
 
+pub(crate) mod columns;
+pub(crate) mod digest;
+pub(crate) mod energy;
+pub(crate) mod fio_json;
+pub(crate) mod measure;
+pub(crate) mod over_time;
+pub(crate) mod recording;
+pub(crate) mod requests;
+pub(crate) mod result;
+
 use std::collections::BTreeMap;
 
 use ftl::DeviceStats;
@@ -12,16 +22,16 @@ use units::{Counter, CounterSet, InDigest, MIB};
 use workload::WorkOp;
 use workload::report::{LlmReport, Operations, Report, Round};
 
-use crate::energy::EnergyModel;
-use crate::measure::{GroupStats, KINDS, KindStats, Measure, Snapshot};
-use crate::options::Setup;
-use crate::over_time::{Interval, Intervals};
-use crate::recording::Recording;
-use crate::result::{
+use self::energy::EnergyModel;
+use self::measure::{GroupStats, KINDS, KindStats, Measure, Snapshot};
+use self::over_time::{Interval, Intervals};
+use self::recording::Recording;
+use self::result::{
     AllCounters, GroupResult, HostDram, HostTimeResult, HostWork, KindOverTime, KindResult, Latencies, Latency,
     LlmResult, Means, Named, OperationResult, OverTime, PowerResult, PowerStay, ProgramResult, RecordedResult,
     RoundResult, RunResult, Waf,
 };
+use crate::options::Setup;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// The percentiles that fio prints.
@@ -398,7 +408,7 @@ fn kind_result(stats: &KindStats, bins: bool) -> KindResult {
         runtime_ns: stats.last.since(stats.first).0,
         latency_ns: latency(&stats.latency),
         percentile_ns: PERCENTILES.iter().map(percentile).collect(),
-        bins: if bins { crate::fio_json::fine_bins(&stats.latency) } else { Vec::new() },
+        bins: if bins { self::fio_json::fine_bins(&stats.latency) } else { Vec::new() },
     }
 }
 

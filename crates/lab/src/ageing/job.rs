@@ -6,11 +6,11 @@ use std::sync::Arc;
 use workload::fio::JobFile;
 use workload::{Replay, ReplayMode, Source, Trace, WorkOp};
 
-use crate::age_words;
-use crate::digest::Digest;
+use crate::ageing::words;
 use crate::error::LabError;
 use crate::open::JobText;
 use crate::options::Spec;
+use crate::report::digest::Digest;
 
 /// Outstanding requests of a trace that ages: its times do not count.
 const DEPTH: u32 = 8;
@@ -47,7 +47,7 @@ impl AgeingJob {
         }
         if !Path::new(age).exists() {
             let told = "must be a fio job file, options such as rw=randwrite size=4g, the file of a trace, or words";
-            return Err(LabError::Config(format!("age = \"{age}\": {told}: {}", age_words::ALLOWED)));
+            return Err(LabError::Config(format!("age = \"{age}\": {told}: {}", words::ALLOWED)));
         }
         AgeingJob::of_trace(spec, age)
     }
@@ -92,7 +92,7 @@ pub(crate) fn is_random(text: &str) -> bool {
 }
 
 fn said(spec: &Spec, age: &str) -> Result<Option<JobText>, LabError> {
-    let said = age_words::job_of(age, spec.resolve()?.profile.capacity_units());
+    let said = words::job_of(age, spec.resolve()?.profile.capacity_units());
     let text = said.transpose().map_err(LabError::Config)?;
     Ok(text.map(|text| JobText { name: "age".into(), text }))
 }

@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use units::Nanos;
 use workload::{WorkOp, WorkRequest};
 
-use crate::measure::{KINDS, latency_histogram};
+use crate::report::measure::{KINDS, latency_histogram};
 
 /// Recorded latencies by kind.
 #[derive(Clone, Debug, Default)]

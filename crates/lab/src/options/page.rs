@@ -8,7 +8,7 @@ use crate::options::{Kind, OPTIONS, RunOption, Spec};
 const WIDTH: usize = 110;
 
 const PYTHON_HEAD: &str = "\
-\"\"\"The options of a run, made from crates/lab/src/options.rs by `cargo run -p ufsim-lab --example bless`.\"\"\"
+\"\"\"The options of a run, made from crates/lab/src/options/mod.rs by `cargo run -p ufsim-lab --example bless`.\"\"\"
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -150,7 +150,7 @@ fn python_help(doc: &str) -> String {
 const PAGE_HEAD: &str = "\
 # Options of a run
 
-Made from the declarations in crates/lab/src/options.rs by `cargo run -p ufsim-lab --example bless`.
+Made from the declarations in crates/lab/src/options/mod.rs by `cargo run -p ufsim-lab --example bless`.
 
 The names are those of Python's `ufsim.run` and `ufsim.compare`, and of the JSON that `ufsim._core` takes.
 `ufsim compare` and `ufsim phone` take several schemes with `--schemes`, `ufsim age` the job as its argument.

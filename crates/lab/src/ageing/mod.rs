@@ -12,18 +12,22 @@
 //!
 //! A machine that stays on (`stay_on`) has no such state: it ages as the run has it (`engine::LeftOn`).
 
+pub mod aged;
+pub(crate) mod job;
+pub(crate) mod words;
+
 use std::collections::BTreeMap;
 
 use host::BoosterKind;
 use params::Default as Given;
 use serde_json::Value;
 
-use crate::aged::{Header, plain};
+use self::aged::{Header, plain};
 use crate::error::LabError;
 use crate::options::Spec;
+use crate::options::spec::Machine;
 use crate::profile::{Section, schemes, sections};
-use crate::spec::Machine;
-use crate::system::{Parts, schemes as presets};
+use crate::stack::system::{Parts, schemes as presets};
 
 /// How the names of parameters begin that say what is published to an HPB host. No such host is there while a device
 /// ages: the first preset with its mapping scheme has no booster.

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use workload::Trace;
 use workload::report::columns::Column;
 
-use crate::engine::{Ran, Run};
 use crate::error::LabError;
-use crate::kind::WorkloadKind;
 use crate::observe::{Logging, Observe, trace_columns};
+use crate::open::kind::WorkloadKind;
 use crate::open::{kind_of, on_device, read_trace};
 use crate::options::Spec;
-use crate::progress::OnProgress;
+use crate::run::progress::OnProgress;
+use crate::run::simulate::{Ran, Run};
 
 /// A trace in memory.
 #[derive(Clone, Debug)]

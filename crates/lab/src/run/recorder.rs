@@ -5,10 +5,10 @@ use ufs::Tag;
 use units::Lpa;
 use workload::{Flags, GroupId, GroupInfo, Issued, ProcessId, StreamId, Ticket, WorkOp, WorkRequest};
 
-use crate::digest;
-use crate::measure::{Measure, Snapshot};
 use crate::observe::{self, Event, LogPart, Observe, Scene, Watchers};
-use crate::requests::Requests;
+use crate::report::digest;
+use crate::report::measure::{Measure, Snapshot};
+use crate::report::requests::Requests;
 use crate::stack::Stack;
 
 /// Sectors of a unit.
