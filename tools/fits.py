@@ -25,7 +25,7 @@ from tools.records import keep
 from ufsim.calibration.calibration import Calibration
 from ufsim.calibration.parameters import asked
 from ufsim.calibration.tables import print_calibration
-from ufsim.progress import CountDisplay
+from ufsim.cli.progress import CountDisplay
 
 app = typer.Typer(add_completion=False)
 

@@ -14,18 +14,18 @@ Packages that add commands find what they need in `ufsim.commands`.
 from typing import TYPE_CHECKING, Any
 
 from ufsim._core import ConfigError, GuestError, OptionError, OutputError, SimulationBug, StateError, __version__
-from ufsim.columns import columns
 from ufsim.crash import recovery, worst_recovery
 from ufsim.devices import describe_profile, profile_toml
-from ufsim.dispatch import dispatch_columns
 from ufsim.kept import RunStore
 from ufsim.left_on import LeftOn
 from ufsim.phones import Study, phone
-from ufsim.results import Comparison, Result
+from ufsim.results.columns import columns
+from ufsim.results.dispatch import dispatch_columns
+from ufsim.results.result import Comparison, Result
+from ufsim.results.suite import Suite
 from ufsim.runner import compare, run
 from ufsim.spec import RunOptions, Spec, profile_keys, profile_text, profiles, schemes
 from ufsim.states import StateCache
-from ufsim.suite import Suite
 from ufsim.traces import trace_convert, trace_formats, trace_info, trace_join, trace_to_scenario
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from ufsim.cli_options import CacheOption, JobsOption, JsonOption, UsageError, run_option
-from ufsim.progress import CountDisplay
-from ufsim.screen import Screen, say
+from ufsim.cli.options import CacheOption, JobsOption, JsonOption, UsageError, run_option
+from ufsim.cli.progress import CountDisplay
+from ufsim.cli.screen import Screen, say
 
 __all__ = ["CacheOption", "CountDisplay", "JobsOption", "JsonOption", "Screen", "UsageError", "run_option", "say"]
 

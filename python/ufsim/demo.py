@@ -10,7 +10,7 @@ lie within 2 per cent of each other):
 
 from typing import SupportsIndex
 
-from ufsim.results import Comparison
+from ufsim.results.result import Comparison
 from ufsim.runner import Cache, Progress, compare
 
 TRACE = "samples/app-mix"

@@ -11,10 +11,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ufsim import _core, outputs, text_logs
-from ufsim.request_log import room
-from ufsim.table_file import PART, TableFile
-from ufsim.text_logs import TextLog
+from ufsim import _core, outputs
+from ufsim.results import text_logs
+from ufsim.results.request_log import room
+from ufsim.results.table_file import PART, TableFile
+from ufsim.results.text_logs import TextLog
 
 if TYPE_CHECKING:
     from ufsim.spec import Spec

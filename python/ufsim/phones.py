@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack
 
-from ufsim import _core, conditions, frames
-from ufsim.columns import text_type, typed
+from ufsim import _core
 from ufsim.documents import parse
-from ufsim.formats import workload_name
-from ufsim.html import html_table
-from ufsim.phone_frames import app_rows, energy_rows, headline_rows, reads_frame, summary_row
-from ufsim.results import Result, ResultSet
+from ufsim.results import conditions, frames
+from ufsim.results.columns import text_type, typed
+from ufsim.results.formats import workload_name
+from ufsim.results.html import html_table
+from ufsim.results.phone_frames import app_rows, energy_rows, headline_rows, reads_frame, summary_row
+from ufsim.results.result import Result, ResultSet
 from ufsim.runner import Cache, Progress, jobs_of, run_threads, states_of
 from ufsim.spec import RunOptions, Spec, specs_of
 from ufsim.states import simulated
@@ -131,8 +132,8 @@ class Study(ResultSet):
 
     def plot(self, path: str | PathLike[str] | None = None) -> "Figure":
         """Draws the scenario over time, a block for each scheme; writes the picture if `path` is given."""
-        from ufsim.phone_plots import study_figure
         from ufsim.plots import save
+        from ufsim.plots.phone import study_figure
 
         figure = study_figure(self)
         if path is not None:

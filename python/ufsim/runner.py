@@ -8,16 +8,17 @@ from os import PathLike
 from pathlib import Path
 from typing import SupportsIndex, Unpack, overload
 
-from ufsim import _core, outputs, repeats
+from ufsim import _core, outputs
 from ufsim.documents import parse
-from ufsim.formats import workload_names
 from ufsim.names import check_range
 from ufsim.observe import Log, Observed, PathText
-from ufsim.request_log import RequestLog
-from ufsim.results import Comparison, Result
+from ufsim.results import repeats
+from ufsim.results.formats import workload_names
+from ufsim.results.request_log import RequestLog
+from ufsim.results.result import Comparison, Result
+from ufsim.results.suite import Suite
 from ufsim.spec import DEFAULT_SCHEME, DEFAULT_SCHEMES, RunOptions, Spec, Workload, specs_of
 from ufsim.states import StateCache, simulated
-from ufsim.suite import Suite
 
 # scheme (after the workload, if there are several), phase ("wait", "age", "precondition", "run" or "verify"),
 # bytes completed, bytes in all if known, simulated nanoseconds

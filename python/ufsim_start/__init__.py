@@ -12,7 +12,7 @@ from typing import NoReturn
 
 
 def main() -> None:
-    """Runs the command line and ends the process; `ufsim.exits` lists the exit statuses."""
+    """Runs the command line and ends the process; `ufsim.cli.exits` lists the exit statuses."""
     # What a user's environment has for other programs must not end this one: pictures go to files alone, and a
     # terminal without columns would show nothing.
     os.environ["MPLBACKEND"] = "agg"
@@ -21,11 +21,11 @@ def main() -> None:
             del os.environ[size]
     # Whoever starts us may have chosen that interrupts are ignored.
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        from ufsim import cli
+        from ufsim.cli import app as cli
 
         sys.exit(cli.execute_program(sys.argv[1:]))
     signal.signal(signal.SIGINT, _stop)
-    from ufsim import cli
+    from ufsim.cli import app as cli
 
     try:
         status = cli.execute_program(sys.argv[1:], lambda: signal.signal(signal.SIGINT, signal.default_int_handler))

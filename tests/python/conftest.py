@@ -9,7 +9,7 @@ import pytest
 
 from ufsim import _core
 from ufsim.documents import parse
-from ufsim.results import Comparison
+from ufsim.results.result import Comparison
 from ufsim.spec import specs_of
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ufsim.live import Server
+from ufsim.live.server import Server
 
 # How to make and how to check them; checks change nothing.
 SYSTEMS = {

@@ -17,7 +17,7 @@ from ufsim.calibration.recording import Recorded, Recording
 from ufsim.calibration.resampling import intervals, quantile, share_over
 from ufsim.calibration.residuals import residuals
 from ufsim.calibration.score import MEASURES, judged
-from ufsim.columns import KINDS
+from ufsim.results.columns import KINDS
 
 HEADER = "time_ns,op,device,sector,bytes,flags,latency_ns,process\n"
 TIMERS = {"power.auto_hibern8_idle_us": 1_000, "power.clkgate_delay_ms": 50}

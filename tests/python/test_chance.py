@@ -8,11 +8,11 @@ import pytest
 
 import ufsim
 from conftest import Command
-from ufsim import chance, conclusions, doubts, repeats
-from ufsim.comparison_tables import rows
-from ufsim.results import Comparison, Result
+from ufsim.results import chance, conclusions, doubts, repeats
+from ufsim.results.comparison_tables import rows
+from ufsim.results.result import Comparison, Result
+from ufsim.results.suite import Suite
 from ufsim.spec import Spec
-from ufsim.suite import Suite
 
 TINY = {"profile": "tiny", "precondition": "none"}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from ufsim.live import Server
+from ufsim.live.server import Server
 
 PACKAGES = {"fio": "fio", "qemu-io": "qemu-utils", "nbdinfo": "libnbd-bin", "nbdcopy": "libnbd-bin"}
 MIB = 1 << 20

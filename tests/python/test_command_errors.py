@@ -5,7 +5,8 @@ import json
 import pytest
 
 import ufsim
-from ufsim import cli, cli_options
+from ufsim.cli import app as cli
+from ufsim.cli import options as cli_options
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:

@@ -4,8 +4,9 @@ from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
-from ufsim import cli, commands
-from ufsim.exits import Exit
+from ufsim import commands
+from ufsim.cli import app as cli
+from ufsim.cli.exits import Exit
 
 
 def call(monkeypatch: pytest.MonkeyPatch, arguments: list[str], *entries: EntryPoint) -> int:

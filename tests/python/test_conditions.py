@@ -1,7 +1,7 @@
 """What is said of a run: what it was, what it did not exercise, and which measure leads."""
 
-from ufsim import conditions
-from ufsim.results import Comparison, Result
+from ufsim.results import conditions
+from ufsim.results.result import Comparison, Result
 
 
 def test_a_replay_at_recorded_times_is_judged_by_latency(comparison: Comparison) -> None:

@@ -19,9 +19,11 @@ import pytest
 
 import ufsim
 from test_serve import BLOCK, FLUSH, READ, UFSIM, Client, connected, ctl, header, serving
-from ufsim import cli, control_line, live
-from ufsim.exits import Exit
-from ufsim.live import Control, Server
+from ufsim.cli import app as cli
+from ufsim.cli.exits import Exit
+from ufsim.live import control_line
+from ufsim.live import server as live
+from ufsim.live.server import Control, Server
 
 HELLO = b'{"ok":true,"ufsim":"0"}\n'
 FOREIGN = "does not answer as the control socket of ufsim does"

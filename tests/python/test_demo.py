@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, Command
-from ufsim import conditions
-from ufsim.results import Comparison
+from ufsim.results import conditions
+from ufsim.results.result import Comparison
 
 
 def test_make_demo_is_the_demo_of_the_command_line() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, SAMPLE, Command
-from ufsim.exits import Exit, exits_markdown
+from ufsim.cli.exits import Exit, exits_markdown
 
 PROGRAM = Path(sys.executable).with_name("ufsim")
 LONG = "[j]\nrw=randrw\nbs=4k\niodepth=4\nsize=100m\nio_size=100g\n"

@@ -10,8 +10,8 @@ import pytest
 
 import ufsim as package
 from conftest import Command
-from ufsim.explain import BEHIND, COLUMNS, Log, in_words, made_of
-from ufsim.explain_plots import STAGE_COLOURS, explain_figure
+from ufsim.plots.explain import STAGE_COLOURS, explain_figure
+from ufsim.results.explain import BEHIND, COLUMNS, Log, in_words, made_of
 
 JOB = "rw=randrw rwmixread=50 bs=16k iodepth=8 size=64m io_size=24m"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from live_disks import SYSTEMS, block_device, check, insert_until_cut, mounted, needs, run, until
-from ufsim.live import Server
+from ufsim.live.server import Server
 
 TREE = Path(__file__).parents[2] / "crates/ftl"
 CUTS = 3

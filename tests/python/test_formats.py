@@ -1,6 +1,6 @@
 import pytest
 
-from ufsim.formats import duration, number, percent_change, workload_name
+from ufsim.results.formats import duration, number, percent_change, workload_name
 
 
 @pytest.mark.parametrize(("value", "text"), [(0, "0.00"), (1.234, "1.23"), (12.34, "12.3"), (1234.5, "1,234")])

@@ -10,7 +10,7 @@ import pytest
 import ufsim
 from conftest import ROOT, result
 from ufsim import Comparison, Result, Study
-from ufsim.columns import FRAMES, PROVENANCE, text_type
+from ufsim.results.columns import FRAMES, PROVENANCE, text_type
 
 SMALL = ROOT / "samples" / "phone" / "small.toml"
 RUN = [column.name for column in PROVENANCE]

@@ -12,7 +12,7 @@ import pytest
 import ufsim as lab
 from conftest import Command
 from ufsim import _core
-from ufsim.formats import workload_name
+from ufsim.results.formats import workload_name
 
 JOB = "rw=randwrite bs=4k size=2m"
 TEXT = "[job]\nrw=randwrite\nbs=4k\nsize=2m\n"

@@ -16,7 +16,7 @@ import pytest
 import ufsim
 from tools.hosts import hpb, map_plus, sqlite
 from ufsim import linux
-from ufsim.cli import execute
+from ufsim.cli.app import execute
 from ufsim.linux import cpio, cuts
 from ufsim.linux.cli import starved
 from ufsim.linux.place import newest

@@ -10,7 +10,7 @@ import pytest
 from test_linux import CUT, LONG, WRITER, job, kernel, script  # noqa: F401
 from tools.hosts import hp_ufs
 from ufsim import linux
-from ufsim.cli import execute
+from ufsim.cli.app import execute
 
 FIO = "fio --clocksource=clock_gettime --name=v --filename=/dev/sda --direct=1 --ioengine=libaio --iodepth=16"
 #: Random writes of several sizes, and then what was written.

@@ -8,8 +8,8 @@ import pytest
 from test_linux import LONG, complaints, job, kernel  # noqa: F401
 from tools.hosts import apps
 from ufsim import linux
-from ufsim.cli import execute
-from ufsim.exits import Exit
+from ufsim.cli.app import execute
+from ufsim.cli.exits import Exit
 
 V = "/sys/block/sda/device/hpbvalve"
 #: Subregions of 2 MiB, each a region: what is told of one is told of the other.

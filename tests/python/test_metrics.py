@@ -17,9 +17,9 @@ import ufsim
 from conftest import ROOT
 from live_stats import kind, stats
 from test_serve import BLOCK, Client, ctl, serving
-from ufsim.live import Control, Server
-from ufsim.metrics import FAMILIES, exposition
-from ufsim.metrics_server import MetricsServer
+from ufsim.live.metrics import FAMILIES, exposition
+from ufsim.live.metrics_server import MetricsServer
+from ufsim.live.server import Control, Server
 
 DASHBOARD = ROOT / "docs" / "howto" / "grafana.json"
 # Label sets by the name of a sample.

@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT, Command
 from small_disk import small_disk
 from ufsim import outputs
-from ufsim.exits import Exit
+from ufsim.cli.exits import Exit
 
 PROGRAM = Path(sys.executable).with_name("ufsim")
 JOB = "[j]\nrw=randrw\nbs=4k\niodepth=4\nsize=40m\nio_size=4m\n"

@@ -7,8 +7,8 @@ import pytest
 from matplotlib.colors import to_rgb
 
 import ufsim
-from ufsim.comparison_plots import CAUSES
-from ufsim.palette import SCHEME_STYLES, scheme_colours, scheme_styles
+from ufsim.plots.comparison import CAUSES
+from ufsim.plots.palette import SCHEME_STYLES, scheme_colours, scheme_styles
 
 # Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency" (2009),
 # severity 1.0: linear RGB as dichromats see it.

@@ -22,8 +22,8 @@ from matplotlib.transforms import Bbox
 import ufsim
 from conftest import ROOT, result
 from ufsim import ConfigError, Suite, plots
-from ufsim.palette import SCHEME_STYLES
-from ufsim.results import Comparison
+from ufsim.plots.palette import SCHEME_STYLES
+from ufsim.results.result import Comparison
 
 ALL = list(SCHEME_STYLES)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from live_disks import SYSTEMS, block_device, check, insert_until_cut, mounted, needs, run, until
-from ufsim.live import Server
+from ufsim.live.server import Server
 
 # Where Debian has the programs; few of them are where a shell looks.
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))

@@ -5,9 +5,9 @@ import time
 import pytest
 from rich.console import Console
 
-from ufsim import progress
 from ufsim._core import ConfigError
-from ufsim.progress import CountDisplay, Heartbeat, ProgressDisplay, TimeLeft, clock
+from ufsim.cli import progress
+from ufsim.cli.progress import CountDisplay, Heartbeat, ProgressDisplay, TimeLeft, clock
 
 
 def shown(terminal: bool) -> str:

@@ -9,7 +9,7 @@ import pytest
 import ufsim
 from conftest import Command
 from ufsim import ConfigError
-from ufsim.results import Comparison
+from ufsim.results.result import Comparison
 
 HEADER = "time_ns,op,device,sector,bytes,flags,latency_ns,process\n"
 # Microseconds that the traced device took; one completion is missing.
@@ -69,7 +69,7 @@ def test_a_trace_without_completions_has_nothing_to_show(tmp_path: Path) -> None
 
 
 def test_a_closed_replay_says_that_recorded_times_are_others(trace: Path) -> None:
-    from ufsim import conditions
+    from ufsim.results import conditions
 
     told = conditions.notes([ufsim.run(trace, "ufs", profile="tiny", replay="closed")])
     assert any("closed replay" in note for note in told)

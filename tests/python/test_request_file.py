@@ -12,8 +12,8 @@ import pytest
 import ufsim as package
 from conftest import Command
 from ufsim import outputs
-from ufsim.columns import FILES, KINDS, OUTCOMES, columns
-from ufsim.table_file import PART
+from ufsim.results.columns import FILES, KINDS, OUTCOMES, columns
+from ufsim.results.table_file import PART
 
 JOB = "rw=randrw rwmixread=50 bs=16k iodepth=8 size=32m io_size={size}"
 STAGES = [column.name for column in FILES["log"] if column.name.startswith("stage_")]

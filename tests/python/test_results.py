@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from ufsim import ConfigError, Result
-from ufsim.results import Comparison
+from ufsim.results.result import Comparison
 
 
 def test_the_table_has_a_row_for_each_scheme_in_order(comparison: Comparison) -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ufsim.cli import main
+from ufsim.cli.app import main
 
 JOB = "[reads]\nrw=randread\nbs=4k\niodepth=64\nsize=64m\nio_size=4m\n"
 

@@ -10,7 +10,7 @@ import pytest
 
 import ufsim as package
 from conftest import Command
-from ufsim.columns import FILES, columns
+from ufsim.results.columns import FILES, columns
 
 JOB = "rw=randrw rwmixread=50 bs=16k iodepth=8 size=112m io_size={size}"
 UNITS = ["data_units_programmed", "map_units_programmed", "gc_units_programmed"]

@@ -18,11 +18,11 @@ import pytest
 
 import ufsim
 from small_disk import small_disk
-from ufsim.live import Control, Server, replay
+from ufsim.live.server import Control, Server, replay
 
 BLOCK = 4096
 READ, WRITE, DISC, FLUSH = 0, 1, 2, 3
-UFSIM = [sys.executable, "-c", "from ufsim.cli import main; main()"]
+UFSIM = [sys.executable, "-c", "from ufsim.cli.app import main; main()"]
 
 
 def header(kind: int, offset: int, length: int, flags: int = 0) -> bytes:

@@ -14,8 +14,8 @@ import pytest
 import ufsim as lab
 from conftest import ROOT, Command
 from ufsim import _core
-from ufsim.conditions import described
 from ufsim.locks import held
+from ufsim.results.conditions import described
 from ufsim.spec import Spec
 from ufsim.states import StateCache
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from test_serve import BLOCK, FLUSH, UFSIM, Client
-from ufsim.live import Server
+from ufsim.live.server import Server
 
 UNITS = range(40, 60)
 # Where a store of the profile `tiny` has its table.

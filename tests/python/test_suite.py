@@ -12,9 +12,9 @@ from rich.console import Console
 import ufsim
 from conftest import result
 from ufsim import _core
-from ufsim.results import Comparison, Result
-from ufsim.suite import Suite
-from ufsim.suite_tables import print_suite
+from ufsim.results.result import Comparison, Result
+from ufsim.results.suite import Suite
+from ufsim.results.suite_tables import print_suite
 
 
 def made(names: list[str], speeds: list[list[float]], replay: str = "closed") -> Suite:

@@ -3,8 +3,8 @@ import io
 import pytest
 from rich.console import Console
 
-from ufsim.comparison_tables import print_comparison
-from ufsim.results import Comparison, Result
+from ufsim.results.comparison_tables import print_comparison
+from ufsim.results.result import Comparison, Result
 
 
 def printed(comparison: Comparison, width: int = 80) -> str:

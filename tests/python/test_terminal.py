@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, SAMPLE
-from ufsim.screen import printable
+from ufsim.cli.screen import printable
 
 PROGRAM = Path(sys.executable).with_name("ufsim")
 # Sets the colour, rings the bell, and in its C1 form clears the screen.

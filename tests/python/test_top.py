@@ -17,11 +17,11 @@ from rich.console import Console
 
 from live_stats import class_end, kind, stats
 from test_serve import BLOCK, READ, UFSIM, Client, ctl, serving
-from ufsim import punctual
-from ufsim.exits import Exit
-from ufsim.live import Server
-from ufsim.top_rates import GROUP_OF, Look, Rates, first_of_class, percentile, rates, rates_of
-from ufsim.top_view import BAR, WIDTH, bar_cells, frame
+from ufsim.cli.exits import Exit
+from ufsim.live import punctual
+from ufsim.live.server import Server
+from ufsim.live.top_rates import GROUP_OF, Look, Rates, first_of_class, percentile, rates, rates_of
+from ufsim.live.top_view import BAR, WIDTH, bar_cells, frame
 
 LONG_NAME = "hpbvalve-hp-ufs"
 CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

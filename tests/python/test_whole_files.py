@@ -15,7 +15,7 @@ import pytest
 
 import simulated_disk
 from conftest import ROOT
-from ufsim.exits import Exit
+from ufsim.cli.exits import Exit
 
 PROGRAM = Path(sys.executable).with_name("ufsim")
 JOB = "rw=randrw bs=4k iodepth=4 size=16m io_size=1m"

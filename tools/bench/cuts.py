@@ -5,9 +5,9 @@ from typing import Any
 
 import ufsim
 from tools.records import keep, origin
+from ufsim.cli.progress import CountDisplay
 from ufsim.linux import Job
 from ufsim.linux.cuts import Cutting
-from ufsim.progress import CountDisplay
 from ufsim.spec import Spec
 
 SESSIONS = Path("linux/sessions")

@@ -19,7 +19,7 @@ from tools.project import MIB, UFSIM, failed, measured
 from tools.records import keep, kept, origin
 from tools.served import PATIENCE_S, ended, started
 from tools.turns import in_turns
-from ufsim.live import Control
+from ufsim.live.server import Control
 
 DEPTH = 32
 # What throughput reads from, and lateness.

@@ -21,7 +21,7 @@ JSON stands in [Options of a run](../run.md).
 
 def page() -> str:
     """The page."""
-    from ufsim.cli import app
+    from ufsim.cli.app import app
 
     root: Any = typer.main.get_command(app)
     return HEAD + "\n".join(section(name, command) for name, command in commands("ufsim", root))
@@ -85,7 +85,7 @@ def default(option: Any) -> str:
 
 def known_options() -> dict[str, set[str]]:
     """Every command with the spellings that it knows; for the check of examples."""
-    from ufsim.cli import app
+    from ufsim.cli.app import app
 
     root: Any = typer.main.get_command(app)
     found = {}

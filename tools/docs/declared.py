@@ -3,8 +3,8 @@
 import ufsim
 from tools.docs.results import declared
 from ufsim import _core
-from ufsim.columns import FILES, FRAMES
 from ufsim.devices import describe_profile
+from ufsim.results.columns import FILES, FRAMES
 from ufsim_papers.markdown import code, table
 
 

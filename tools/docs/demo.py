@@ -6,11 +6,11 @@ from functools import cache, partial
 from typing import Any
 
 from tools.project import ROOT
-from ufsim.chance import estimate, told
-from ufsim.conclusions import conclusion
-from ufsim.doubts import EVENTS
-from ufsim.formats import number, ratio
-from ufsim.results import Comparison, Result, latency_value
+from ufsim.results.chance import estimate, told
+from ufsim.results.conclusions import conclusion
+from ufsim.results.doubts import EVENTS
+from ufsim.results.formats import number, ratio
+from ufsim.results.result import Comparison, Result, latency_value
 from ufsim_papers.markdown import table
 
 RESULT = ROOT / "docs/data/demo.json"

@@ -6,8 +6,8 @@ from typing import Any
 
 from tools.project import ROOT
 from tools.records import kept
-from ufsim.explain import Band, in_words, made_of
-from ufsim.formats import duration
+from ufsim.results.explain import Band, in_words, made_of
+from ufsim.results.formats import duration
 from ufsim_papers.markdown import code, table
 
 DATA = ROOT / "docs" / "data"

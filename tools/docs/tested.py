@@ -4,7 +4,7 @@ from typing import Any
 
 from tools.docs.measured import DATA, of_version
 from tools.records import kept
-from ufsim.progress import clock
+from ufsim.cli.progress import clock
 from ufsim_papers.markdown import code, table
 
 

@@ -12,8 +12,8 @@ import pandas
 from tools.docs import today_loads
 from tools.project import ROOT
 from tools.records import kept, origin
-from ufsim.chance import gain_percent, gain_text, over, told
-from ufsim.formats import number
+from ufsim.results.chance import gain_percent, gain_text, over, told
+from ufsim.results.formats import number
 from ufsim_papers.markdown import code, table
 
 RECORD = ROOT / "docs" / "data" / "today.json"

@@ -19,10 +19,10 @@ from typing import Any
 import ufsim
 from tools.records import keep, origin
 from ufsim import _core
+from ufsim.cli.exits import Exit
+from ufsim.cli.progress import clock
 from ufsim.crash import Campaign, failure_lines
 from ufsim.documents import parse
-from ufsim.exits import Exit
-from ufsim.progress import clock
 
 # Ten cases of each scheme: some seconds of work.
 CASES_OF_A_SCHEME = 10

@@ -17,7 +17,7 @@ from rich.progress import Progress
 
 from tools.project import MIB, failed
 from tools.served import PATIENCE_S, ended, started
-from ufsim.live import Control
+from ufsim.live.server import Control
 
 
 class Rig:

@@ -41,7 +41,7 @@ ACCEPTED: dict[tuple[str, str], str] = {
     ("writers", "python/ufsim/linux/session.py"): "what a guest begins with, in a folder that goes with it",
     ("writers", "python/ufsim/outputs.py"): "the place for it",
     ("writers", "python/ufsim/locks.py"): "files that are locked and hold nothing",
-    ("writers", "python/ufsim/screen.py"): "standard output",
+    ("writers", "python/ufsim/cli/screen.py"): "standard output",
     ("writers", "python/ufsim/states.py"): "the time of a state's last use",
     ("writers", "papers/ufsim_papers/figure.py"): "a drawing in memory",
 }

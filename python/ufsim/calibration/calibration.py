@@ -126,7 +126,7 @@ class Calibration:
         """
         import pandas as pd
 
-        from ufsim.columns import KINDS
+        from ufsim.results.columns import KINDS
 
         frames = [
             pd.DataFrame(

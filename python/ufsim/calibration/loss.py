@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ufsim.calibration.recording import Floats, Integers, Recording
-from ufsim.columns import KINDS
+from ufsim.results.columns import KINDS
 
 WEIGHTS = {"cells": 0.5, "whole": 0.25, "tail": 0.25}
 # Cells with fewer requests are put together with others.

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ufsim.calibration.recording import Floats
-from ufsim.palette import OTHER_COLOURS
+from ufsim.plots.palette import OTHER_COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

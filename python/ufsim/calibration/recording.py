@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ufsim import _core
-from ufsim.columns import KINDS
-from ufsim.formats import workload_names
-from ufsim.request_log import FLAGS, Columns, arrays
+from ufsim.results.columns import KINDS
+from ufsim.results.formats import workload_names
+from ufsim.results.request_log import FLAGS, Columns, arrays
 from ufsim.spec import Spec
 
 Floats = NDArray[np.float64]

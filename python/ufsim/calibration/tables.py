@@ -11,7 +11,7 @@ from rich.text import Text
 from ufsim.calibration.calibration import Calibration
 from ufsim.calibration.residuals import VIEWS, residuals
 from ufsim.calibration.score import Score
-from ufsim.formats import duration
+from ufsim.results.formats import duration
 
 # Columns that the tables need with all that they can show.
 WIDE = 108

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ufsim import comparison_tables, outputs
-from ufsim.cli_options import (
+from ufsim import outputs
+from ufsim.cli.options import (
     CacheOption,
     JsonOption,
     LogOption,
@@ -22,13 +22,14 @@ from ufsim.cli_options import (
     WindowOption,
     takes,
 )
+from ufsim.cli.progress import ProgressDisplay
+from ufsim.cli.screen import Screen, say
 from ufsim.linux.cli_cuts import Wish, cut_sessions
 from ufsim.linux.session import CpuCost, GuestRun, Job, run
 from ufsim.linux.terminal import terminal
 from ufsim.observe import Observed
-from ufsim.progress import ProgressDisplay
-from ufsim.results import Comparison
-from ufsim.screen import Screen, say
+from ufsim.results import comparison_tables
+from ufsim.results.result import Comparison
 from ufsim.states import StateCache
 
 DEFAULT = "hpb-linux"

@@ -9,13 +9,13 @@ from typing import Any
 
 import typer
 
-from ufsim.cli_options import UsageError
-from ufsim.exits import Exit
+from ufsim.cli.exits import Exit
+from ufsim.cli.options import UsageError
+from ufsim.cli.progress import CountDisplay
+from ufsim.cli.screen import say
 from ufsim.linux.cuts import Cut, Cutting, drawn
 from ufsim.linux.session import Job
-from ufsim.progress import CountDisplay
 from ufsim.runner import jobs_of
-from ufsim.screen import say
 from ufsim.spec import Spec
 
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}

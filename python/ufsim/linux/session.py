@@ -18,8 +18,8 @@ from ufsim.documents import Document, parse
 from ufsim.linux import cpio
 from ufsim.linux.place import newest
 from ufsim.observe import Observed
-from ufsim.request_log import RequestLog
-from ufsim.results import Result
+from ufsim.results.request_log import RequestLog
+from ufsim.results.result import Result
 from ufsim.spec import Spec
 from ufsim.states import StateCache, simulated
 

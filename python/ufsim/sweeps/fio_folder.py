@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ufsim import _core, outputs
 from ufsim.kept import RunStore
-from ufsim.results import Result
+from ufsim.results.result import Result
 from ufsim.sweeps.points import WALL
 
 if TYPE_CHECKING:

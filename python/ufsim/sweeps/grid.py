@@ -14,8 +14,8 @@ from typing import Any, NoReturn, get_args, get_type_hints
 from ufsim import _core
 from ufsim._options import Options, RunOptions, Setting
 from ufsim.bundled import located
-from ufsim.columns import FRAMES
 from ufsim.names import check_range, did_you_mean, plain
+from ufsim.results.columns import FRAMES
 from ufsim.spec import key_names
 from ufsim.sweeps.latin import Range
 from ufsim.toml_files import toml_tables

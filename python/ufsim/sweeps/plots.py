@@ -13,10 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ufsim import outputs
-from ufsim.formats import number
 from ufsim.names import check_choice
-from ufsim.palette import scheme_styles
 from ufsim.plots import PAGE_INCHES, axis_name, drawn_unit, paper, save
+from ufsim.plots.palette import scheme_styles
+from ufsim.results.formats import number
 from ufsim.sweeps.finished import Sweep
 from ufsim.sweeps.statistics import SEED, front
 

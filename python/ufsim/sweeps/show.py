@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from ufsim.formats import number
-from ufsim.layout import empty
-from ufsim.layout import heading as broken
+from ufsim.cli.screen import Screen
 from ufsim.plots import axis_name, drawn_unit
-from ufsim.screen import Screen
+from ufsim.results.formats import number
+from ufsim.results.layout import empty
+from ufsim.results.layout import heading as broken
 from ufsim.sweeps.finished import Sweep
 from ufsim.sweeps.statistics import SEED
 

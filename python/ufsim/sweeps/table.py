@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ufsim import _core, frames, outputs
-from ufsim.columns import CI95, FRAMES, MEANS, text_type, typed
+from ufsim import _core, outputs
 from ufsim.documents import Document
-from ufsim.results import Result
-from ufsim.suite import mean_operation
+from ufsim.results import frames
+from ufsim.results.columns import CI95, FRAMES, MEANS, text_type, typed
+from ufsim.results.result import Result
+from ufsim.results.suite import mean_operation
 from ufsim.sweeps.grid import Grid
 from ufsim.sweeps.points import Point
 

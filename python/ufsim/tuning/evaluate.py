@@ -7,12 +7,12 @@ from typing import Any
 
 from ufsim import _core
 from ufsim._options import Setting
-from ufsim.frames import table_row
 from ufsim.kept import RunStore
-from ufsim.results import Result
+from ufsim.results.frames import table_row
+from ufsim.results.result import Result
+from ufsim.results.suite import mean_operation
 from ufsim.states import StateCache
 from ufsim.student import half_width
-from ufsim.suite import mean_operation
 from ufsim.sweeps.failures import Failure
 from ufsim.sweeps.grid import Axis, Fields
 from ufsim.sweeps.means import Means

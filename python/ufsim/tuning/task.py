@@ -13,8 +13,8 @@ from typing import Any
 
 from ufsim._options import Options
 from ufsim.bundled import located
-from ufsim.columns import FRAMES
 from ufsim.names import check_choice, check_range, did_you_mean, plain
+from ufsim.results.columns import FRAMES
 from ufsim.spec import key_names
 from ufsim.sweeps.grid import Fields, Grid, flat, grid_of, range_of, table, wrong
 from ufsim.sweeps.latin import Range
