@@ -14,6 +14,7 @@ from ufsim_papers.claims import claim_of
 from ufsim_papers.figure import Figure, Run, Setting
 from ufsim_papers.hp_ufs.apps import (
     APPS,
+    AT_HAND,
     AT_ONCE,
     ELSEWHERE,
     F9,
@@ -30,7 +31,7 @@ from ufsim_papers.hp_ufs.apps import (
     others,
 )
 from ufsim_papers.hp_ufs.breakdown import COUNTERS as BY_COUNTERS
-from ufsim_papers.hp_ufs.breakdown import DIES, F10, account
+from ufsim_papers.hp_ufs.breakdown import DIES, F10, F10_GC, account
 from ufsim_papers.hp_ufs.points import ALL as NOTHING_EVICTED
 from ufsim_papers.hp_ufs.points import DRAWN, LIMIT, LIMITED, PLACED, WARM, At, labels
 from ufsim_papers.hp_ufs.writes import SCHEMES
@@ -110,7 +111,7 @@ def test_a_trace_goes_before_a_description_if_every_file_is_there(tmp_path: Path
 def test_of_fewer_than_the_nine_workloads_nothing_is_judged() -> None:
     everything = frame_of(ALL)
     five = everything[everything["app"].isin(list(APPS.values()))]
-    for figure in (F9, F10):
+    for figure in (F9, F10_GC):
         measured = figure.measure(everything)
         assert measured == figure.measure(five)
         assert {part.claim for part in measured} == set(figure.claims)
@@ -124,7 +125,7 @@ def test_the_nine_workloads_are_measured_at_every_point_and_with_each_left_out()
     frames += [frame_of(nine, at, JUDGED[:-1]) for at in POINTS if at[LIMIT] == NOTHING_EVICTED]
     frames.append(frame_of(nine, PLACED, tuple(FOILS)))
     whole = pd.concat(frames)
-    for figure in (F9, F10):
+    for figure in (F9, F10_GC):
         measured = figure.measure(whole)
         for name in figure.claims:
             claim = claim_of(name)
@@ -154,6 +155,15 @@ def test_every_point_of_the_maps_is_run_where_the_nine_are_at_hand(tmp_path: Pat
         assert published == (labels_of["continuation"] == "as published")
     (at_once,) = {run.spec.scheme for run in runs if run.labels["scheme"] == AT_ONCE}
     assert at_once == "hp-ufs"
+    # Fig. 10's claims speak of GC: of its runs without it only those beside them are made, and none of Ideal.
+    under_gc = [run for run in once(F10_GC.runs(setting)) if isinstance(run, Run)]
+    assert {run.labels["scheme"] for run in under_gc} == {"hpb", "hp-ufs", AT_HAND}
+    assert {run.spec.to_json() for run in under_gc} <= {run.spec.to_json() for run in runs}
+    own = [run for run in under_gc if run.labels["state"] == "GC"]
+    assert len(own) == len(NINE) * (2 * len(POINTS) + 1)
+    beside = [run for run in under_gc if run.labels["state"] == "no GC"]
+    assert len(beside) == len(NINE) * 2
+    assert all(run.labels.items() >= labels(PLACED).items() for run in beside)
 
 
 def test_the_prototype_charges_hpb_for_the_firmware_and_hp_ufs_for_a_64th_of_a_program() -> None:
@@ -189,6 +199,17 @@ def test_drawings_say_where_requests_come_from(figure: Figure) -> None:
         assert len(hatched) == len(OTHERS) * len(SCHEMES)
     # One column is enough for a drawing of --quick.
     figure.draw(frame_of([FIVE[0], (GENERATED, "YT")]))
+
+
+def test_the_two_accounts_of_gc_are_drawn_where_the_paper_lies_or_of_the_five() -> None:
+    nine = [(RECORDED, app) for app in NINE]
+    frames = [frame_of(nine, at, ("hpb", "hp-ufs")) for at in POINTS]
+    for frame in (pd.concat(frames), frame_of(FIVE)):
+        left, right = F10_GC.draw(frame).axes
+        writers = [app for app in dict.fromkeys(frame["app"]) if app != "GI"]
+        for axes in (left, right):
+            assert [label.get_text() for label in axes.get_xticklabels()] == writers
+            assert len(axes.containers) == 2
 
 
 @pytest.mark.slow

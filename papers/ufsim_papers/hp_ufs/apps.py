@@ -78,6 +78,7 @@ FOILS: dict[str, tuple[str, str, dict[str, Value]]] = {
 }
 # What the claims compare.
 JUDGED = ("hpb", "hp-ufs", "ideal")
+ALL_JUDGED = (*JUDGED, *FOILS)
 POINTS = [
     {START: start, LIMIT: limit, CONTINUATION: continuation}
     for start in (WARM, COLD)
@@ -148,10 +149,11 @@ def runs_of(
     replay: Replay = "closed",
     schemes: Sequence[str] = SCHEMES,
     at: At = DRAWN,
+    wanted: Sequence[str] = tuple(STATES),
 ) -> list[Run]:
     """Each workload in each state of the device under each scheme, those that are foils in their state alone."""
     found = []
-    for state in ("no GC",) if setting.quick else tuple(STATES):
+    for state in ("no GC",) if setting.quick else wanted:
         for column in columns:
             for name in schemes:
                 where, scheme, own = FOILS.get(name, (state, name, {}))
@@ -172,19 +174,24 @@ def runs(setting: Setting) -> list[Run]:
     return [*drawn_runs, *judged(setting)]
 
 
-def judged(setting: Setting) -> list[Run]:
-    """All points of the maps, where the nine traces are at hand; else those of the five where drawings are made."""
+def judged(setting: Setting, wanted: Sequence[str] = tuple(STATES), schemes: Sequence[str] = ALL_JUDGED) -> list[Run]:
+    """All points of the maps, where the nine traces are at hand; else those of the five where drawings are made.
+
+    Of some states of the device, and of some of the schemes and foils, if not all of them are wanted.
+    """
     columns = [*recorded(setting), *(column for column in others(setting) if column.source == RECORDED)]
     nine = [column for column in columns if column.name in NINE]
+    own = [name for name in JUDGED if name in schemes]
     if len(nine) < len(NINE):
-        return runs_of(recorded(setting), setting, schemes=JUDGED)
-    found = [run for at in POINTS for run in runs_of(nine, setting, schemes=_schemes(at), at=at)]
-    return [*found, *runs_of(nine, setting, schemes=list(FOILS), at=PLACED)]
+        return runs_of(recorded(setting), setting, schemes=own, wanted=wanted)
+    found = [run for at in POINTS for run in runs_of(nine, setting, schemes=_of(own, at), at=at, wanted=wanted)]
+    foils = [name for name in FOILS if name in schemes]
+    return [*found, *runs_of(nine, setting, schemes=foils, at=PLACED, wanted=wanted)]
 
 
-def _schemes(at: At) -> Sequence[str]:
-    """Ideal has nothing in the host's memory, so that its limit changes nothing."""
-    return JUDGED if at[LIMIT] == LIMITED else JUDGED[:-1]
+def _of(schemes: Sequence[str], at: At) -> list[str]:
+    """Those to run at a point: Ideal has nothing in the host's memory, so that its limit changes nothing."""
+    return [name for name in schemes if at[LIMIT] == LIMITED or name != "ideal"]
 
 
 def at_point(frame: pd.DataFrame, at: At) -> pd.DataFrame:

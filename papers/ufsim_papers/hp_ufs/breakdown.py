@@ -7,7 +7,7 @@ from matplotlib.figure import Figure as Drawing
 
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured
-from ufsim_papers.figure import figure
+from ufsim_papers.figure import Run, Setting, figure
 from ufsim_papers.hp_ufs.apps import (
     AT_HAND,
     OF_FIVE,
@@ -20,7 +20,7 @@ from ufsim_papers.hp_ufs.apps import (
     sources_below,
     states,
 )
-from ufsim_papers.hp_ufs.points import COLD, DRAWN, PLACED, START, At
+from ufsim_papers.hp_ufs.points import COLD, DRAWN, PLACED, START, At, labels
 from ufsim_papers.hp_ufs.writes import SCHEMES
 
 
@@ -107,7 +107,42 @@ def account(run: pd.Series, how: str, *, host_writes: bool) -> Account:
     return Account(*own, (total - written - searched) / DIES_SIDE_BY_SIDE + sum(own))
 
 
-def _f10_measure(frame: pd.DataFrame) -> list[Measured]:
+def _gc_runs(setting: Setting) -> list[Run]:
+    """The maps of the claims, which speak of GC; without it only what stands beside one of them."""
+    without = runs_at(judged(setting, ["no GC"], ["hpb", "hp-ufs"]), PLACED)
+    return [*judged(setting, ["GC"], ["hpb", "hp-ufs", AT_HAND]), *without]
+
+
+def runs_at(found: list[Run], at: At) -> list[Run]:
+    """The runs at a point."""
+    return [run for run in found if labels(at).items() <= run.labels.items()]
+
+
+def _no_gc(rows: pd.DataFrame) -> list[Measured]:
+    found = [part for part in _f10_parts(rows, "no GC", DIES, {}) if part.claim == SEGMENTS and not part.part]
+    return [replace(part, part="without GC, time of dies", role="beside") for part in found]
+
+
+def _gc_draw(frame: pd.DataFrame) -> Drawing:
+    """HPB's searches and HP-UFS's segment writes, in both accounts, where the paper's set-up is placed."""
+    rows = at_point(frame, PLACED if judged_points(frame) else DRAWN)
+    state = "GC" if "GC" in states(rows) else "no GC"
+    figure, (left, right) = draw.canvas(columns=2, width=5.6, height=3.4)
+    names = {COUNTERS: "#0072b2", DIES: "#9aa1ab"}
+    for each, which in ((left, SEARCH), (right, SEGMENTS)):
+        parts = {how: _f10_parts(rows, state, how, {}) for how in names}
+        own = {how: {p.case: p.value for p in found if p.claim == which and not p.part} for how, found in parts.items()}
+        if table := {how: values for how, values in own.items() if values}:
+            draw.grouped_bars(each, pd.DataFrame(table), colours=names)
+    draw.paper_band(left, 21, 27, "paper: 21 to 27%")
+    draw.paper_band(right, 37, 80, "paper: 37 to 80%")
+    left.set_ylabel("HPB's valid page search\n(% of the total NAND time)")
+    right.set_ylabel("segment writes of HP-UFS\nbelow HPB's (%)")
+    draw.legend(right, outside=True)
+    return figure
+
+
+def _gc_measure(frame: pd.DataFrame) -> list[Measured]:
     """The paper gives the range over its workloads, and the claim one band around its middle."""
     points = judged_points(frame)
     if not points:
@@ -118,7 +153,6 @@ def _f10_measure(frame: pd.DataFrame) -> list[Measured]:
     for at, rows in points:
         for how in (COUNTERS, DIES):
             found += _f10_parts(rows, "GC", how, {**at, ACCOUNT: how})
-        found += [replace(part, role="beside", at={}) for part in _no_gc(rows) if at == PLACED]
     placed = at_point(frame, PLACED)
     cold = _f10_parts(at_point(frame, {**PLACED, START: COLD}), "GC", COUNTERS, {})
     at_hand = _f10_parts(placed, "GC", COUNTERS, {}, hpb=AT_HAND)
@@ -126,12 +160,8 @@ def _f10_measure(frame: pd.DataFrame) -> list[Measured]:
         *found,
         *(replace(part, role="foil") for part in at_hand if part.claim == SEARCH),
         *(replace(part, role="foil") for part in cold if part.claim == SEGMENTS),
+        *_no_gc(placed),
     ]
-
-
-def _no_gc(rows: pd.DataFrame) -> list[Measured]:
-    found = [part for part in _f10_parts(rows, "no GC", DIES, {}) if part.claim == SEGMENTS and not part.part]
-    return [replace(part, part="without GC, time of dies") for part in found]
 
 
 def _f10_parts(rows: pd.DataFrame, state: str, how: str, at: At, hpb: str = "hpb") -> list[Measured]:
@@ -158,6 +188,7 @@ def _f10_parts(rows: pd.DataFrame, state: str, how: str, at: At, hpb: str = "hpb
     return [*found, *search, Measured(SEARCH, none, "HP-UFS exactly 0", at=at)]
 
 
-F10 = figure("hp-ufs/f10", runs=runs, judged=judged, draw=_f10_draw, measure=_f10_measure)
+F10 = figure("hp-ufs/f10", runs=runs, draw=_f10_draw)
+F10_GC = figure("hp-ufs/f10-gc", runs=_gc_runs, draw=_gc_draw, measure=_gc_measure)
 
-FIGURES = (F10,)
+FIGURES = (F10, F10_GC)
