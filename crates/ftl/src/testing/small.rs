@@ -54,6 +54,7 @@ pub fn small() -> EngineConfig {
             runs: GcRuns::Alone,
             idle: None,
             copies_percent: 0,
+            hot_region: None,
         },
         slc: crate::slc_config::SlcConfig::NONE,
         wear_spread: 64,

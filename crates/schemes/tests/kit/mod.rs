@@ -82,6 +82,7 @@ pub fn tiny() -> DeviceConfig {
             runs: GcRuns::Alone,
             idle: None,
             copies_percent: 0,
+            hot_region: None,
         },
         slc: ftl::SlcConfig::NONE,
         wear_spread: 8,
