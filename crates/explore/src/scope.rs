@@ -269,6 +269,7 @@ fn device_config(row_units: u32, sabotage: Option<Sabotage>) -> DeviceConfig {
         slc: ftl::SlcConfig::NONE,
         wear_spread: 64,
         refresh_reads: None,
+        host_tags: 32,
         endurance: ftl::Endurance::default(),
         seal_key: [3, 5],
         faults: Faults::default(),

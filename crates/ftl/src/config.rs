@@ -85,6 +85,8 @@ pub struct Config<P> {
     pub refresh_reads: Option<u32>,
     /// Erases that superblocks last, for reports to the host.
     pub endurance: Endurance,
+    /// Commands that the host may have in flight.
+    pub host_tags: u16,
     /// Key of this boot for sealing the entries that are published to a host (HPB).
     pub seal_key: [u64; 2],
     /// Flash operations that fail.
@@ -115,6 +117,7 @@ impl<P> Config<P> {
             wear_spread: self.wear_spread,
             refresh_reads: self.refresh_reads,
             endurance: self.endurance,
+            host_tags: self.host_tags,
             seal_key: self.seal_key,
             faults: self.faults,
             sabotage: self.sabotage,

@@ -97,3 +97,28 @@ fn data_survive_hot_superblocks() {
         }
     }
 }
+
+/// Rows that are no power of two: three pages of a word line on six planes, which also read for themselves.
+#[test]
+fn data_survive_six_planes() {
+    let set = [
+        "nand.planes=6",
+        "nand.page_kib=4",
+        "nand.word_line_pages=3",
+        "nand.pages_per_block=18",
+        "nand.data_superblocks=120",
+        "nand.independent_plane_reads=true",
+        "sram.pool_kib=512",
+        "sram.reserve_kib=144",
+    ];
+    let set = set.map(|text| parse_override(text).expect("a well formed override"));
+    for &kind in schemes::all() {
+        with_each_system_of(&set, kind, |mut rig, name| {
+            rig.churn(&mut Rng::new(20), 25_000, 32_768, 16);
+            rig.settle();
+            rig.read_all();
+            let stats = rig.device().stats();
+            assert!(stats.gc_victims > 20, "{name}: GC hardly ran: {stats:?}");
+        });
+    }
+}

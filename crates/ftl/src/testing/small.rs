@@ -59,6 +59,7 @@ pub fn small() -> EngineConfig {
         slc: crate::slc_config::SlcConfig::NONE,
         wear_spread: 64,
         refresh_reads: None,
+        host_tags: 32,
         endurance: crate::Endurance::default(),
         seal_key: [0, 0],
         faults: Faults::default(),

@@ -161,6 +161,24 @@ fn values_must_fit_each_other() {
         ),
         (&["gc.pace=greedy"], "must be one of \"searched\", \"gained\""),
         (&["host.internal_tags=31", "host.tags=31"], "host.internal_tags = 31: must be below host.tags = 31"),
+        (&["host.tags=257"], "host.tags = 257: must be 2..=256"),
+        (
+            &["host_time.queues=3", "host_time.processors=2"],
+            "host_time.queues = 3: must be at most host_time.processors = 2",
+        ),
+        (&["nand.planes=7"], "nand.planes = 7: must be 1..=6"),
+        (
+            &["nand.planes=6", "nand.page_kib=16", "nand.word_line_pages=4"],
+            "nand.word_line_pages = 4: must be a divisor of nand.pages_per_block = 384, with which a program has at most \
+             288 KiB on its planes (here 384)",
+        ),
+        (&["gc.hot_region_kib=1022"], "gc.hot_region_kib = 1022: must be \"none\" or a multiple of 4"),
+        (&["device.capacity_mib=1024", "gc.hot_region_kib=262148"], "must be \"none\" or at most 262144, a quarter"),
+        (&["gc.hot_region_kib=1024", "log.max_log_blocks=4"], "log.max_log_blocks = 4: must be at least 5 with gc.hot"),
+        (
+            &["gc.hot_region_kib=1024", "sram.reserve_kib=124"],
+            "sram.reserve_kib = 124: must be at least 128: four rows, with gc.hot_region_kib, of 8 units",
+        ),
         (&["host.max_transfer_kib=510"], "host.max_transfer_kib = 510: must be a multiple of 4"),
     ] {
         let parsed: Vec<_> = overrides.iter().map(|o| parse_override(o).unwrap()).collect();

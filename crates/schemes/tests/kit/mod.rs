@@ -87,6 +87,7 @@ pub fn tiny() -> DeviceConfig {
         slc: ftl::SlcConfig::NONE,
         wear_spread: 8,
         refresh_reads: None,
+        host_tags: 32,
         endurance: ftl::Endurance::default(),
         faults: nand::Faults::default(),
         sabotage: None,
