@@ -12,7 +12,7 @@ use crate::booster::BoosterParams;
 use crate::sched::SchedulerKind;
 use crate::sched::SchedulerParams;
 
-/// Slots of the one list of a host controller without several queues (UFSHCI 3.0 clause 5.4).
+/// Slots of the one list of a host controller without several queues (UFSHCI 3.0, JESD223D: CAP.NUTRS).
 pub(crate) const LIST_SLOTS: u16 = 32;
 
 params::params! {
