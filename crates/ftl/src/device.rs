@@ -226,7 +226,12 @@ impl Device {
         let (core, memory) = (self.firmware.core(), self.firmware.memory());
         let reads = core.disturb.as_ref().map_or(0, |reads| reads.table_bytes());
         let heat = core.heat.as_ref().map_or(0, |heat| heat.table_bytes());
-        memory.sram + memory.cache + core.publisher.table_bytes(asks, core.cfg.host_tags) + core.blocks.table_bytes() + reads + heat
+        memory.sram
+            + memory.cache
+            + core.publisher.table_bytes(asks, core.cfg.host_tags)
+            + core.blocks.table_bytes()
+            + reads
+            + heat
     }
 
     /// Those of these bytes that are the mapping scheme's own cache.

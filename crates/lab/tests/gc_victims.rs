@@ -33,30 +33,39 @@ const OF_HOST: f64 = 0.05;
 struct Heat {
     writes: f64,
     units: f64,
+    /// Pages of the drive, all of them written.
+    pages: usize,
     /// The device keeps hot data apart (`gc.hot_region_kib`).
     apart: bool,
 }
 
-const ALIKE: Heat = Heat { writes: 1.0, units: 1.0, apart: false };
-const HOT: Heat = Heat { writes: 0.8, units: 0.2, apart: false };
-const HOTTER: Heat = Heat { writes: 0.9, units: 0.1, apart: false };
+const ALIKE: Heat = Heat { writes: 1.0, units: 1.0, pages: UNITS, apart: false };
+const HOT: Heat = Heat { writes: 0.8, units: 0.2, pages: UNITS, apart: false };
+const HOTTER: Heat = Heat { writes: 0.9, units: 0.1, pages: UNITS, apart: false };
 
 impl Heat {
     /// Share of the writes, and number of pages, of both classes.
     fn classes(self) -> [(f64, f64); 2] {
-        let pages = UNITS as f64;
+        let pages = self.pages as f64;
         [(self.writes, self.units * pages), (1.0 - self.writes, ((1.0 - self.units) * pages).max(1.0))]
     }
 
+    /// The same on a smaller drive, apart. Two more superblocks are open then, and another victim waits until copies of
+    /// its kind fill a row. With more room to spare, a few superblocks more or less matter less.
     fn apart(self) -> Heat {
-        Heat { apart: true, ..self }
+        Heat { apart: true, pages: UNITS / 4 * 3, ..self }
+    }
+
+    /// The same in shared superblocks.
+    fn mixed(self) -> Heat {
+        Heat { apart: false, ..self }
     }
 
     fn draw(self, rng: &mut Rng) -> u64 {
-        let hot = (self.units * UNITS as f64) as u64;
+        let hot = (self.units * self.pages as f64) as u64;
         match rng.unit() < self.writes {
             true => rng.below(hot),
-            false => hot + rng.below(UNITS as u64 - hot),
+            false => hot + rng.below(self.pages as u64 - hot),
         }
     }
 }
@@ -87,14 +96,12 @@ fn run(scheme: &str, policy: &str, choices: u64, heat: Heat, writes: usize) -> R
     spec.set = words.map(|(key, word)| (key.to_owned(), word.into())).into_iter().collect();
     spec.set.extend(numbers.map(|(key, number)| (key.to_owned(), number.into())));
     if heat.apart {
-        // Rows of a unit. With longer ones, another victim waits until copies of its kind fill a row, and each that waits
-        // costs 1% here.
-        let row = [("nand.planes", 1), ("nand.page_kib", 4), ("nand.pages_per_block", 16)];
-        let apart = [("gc.hot_region_kib", 256), ("log.max_log_blocks", 8)].into_iter().chain(row);
-        spec.set.extend(apart.map(|(key, number): (&str, u64)| (key.to_owned(), number.into())));
+        let capacity_mib = heat.pages as u64 / 256;
+        let apart = [("device.capacity_mib", capacity_mib), ("gc.hot_region_kib", 256), ("log.max_log_blocks", 8)];
+        spec.set.extend(apart.map(|(key, number)| (key.to_owned(), number.into())));
     }
     let mut rng = Rng::from_seed(11);
-    let fill = (0..UNITS as u64 / 64).map(|i| request(WorkOp::Write, 64 * i, 64));
+    let fill = (0..heat.pages as u64 / 64).map(|i| request(WorkOp::Write, 64 * i, 64));
     let again = (0..writes).map(|_| request(WorkOp::Write, heat.draw(&mut rng), 1));
     let requests = fill.chain(again).collect();
     replay(&spec, requests, ReplayMode::Closed { depth: 32, per_file: false }).expect("a replay")
@@ -110,7 +117,7 @@ fn measured(scheme: &str, policy: &str, choices: u64, heat: Heat) -> (f64, f64) 
     let amplification = (grew("data_units_programmed") + grew("gc_units_programmed")) / grew("host_units_written");
     let hot = grew("hot_units_programmed") / grew("data_units_programmed");
     let expected = if heat.apart && heat.units < 1.0 { heat.writes } else { 0.0 };
-    assert!((hot - expected).abs() < 0.01, "{heat:?}: {hot:.3} of the host's data were found hot");
+    assert!((hot - expected).abs() < 0.02, "{heat:?}: {hot:.3} of the host's data were found hot");
     let free = (counter(&half, "free_superblocks") + counter(&whole, "free_superblocks")) / 2.0;
     // Two are being filled, or four, on average by half.
     (amplification, BLOCKS as f64 - free - if expected > 0.0 { 2.0 } else { 1.0 })
@@ -326,24 +333,24 @@ impl Counted {
         let opened = if heat.apart { 4 } else { 2 };
         let (blocks, keep) = (blocks as usize + 4 + opened / 2, 4);
         let mut counted = Counted {
-            place: vec![usize::MAX; UNITS],
+            place: vec![usize::MAX; heat.pages],
             pages: vec![Vec::new(); blocks],
             valid: vec![0; blocks],
             filled: vec![0; blocks],
             free: (opened..blocks).collect(),
             open: [0, 1, 2, 3],
-            hot: if heat.apart { (heat.units * UNITS as f64) as usize } else { 0 },
+            hot: if heat.apart { (heat.units * heat.pages as f64) as usize } else { 0 },
             programmed: 0,
         };
         let mut rng = Rng::from_seed(5);
         let mut at_half = 0;
-        for write in 0..UNITS + 2 * WRITES {
-            let unit = if write < UNITS { write } else { heat.draw(&mut rng) as usize };
+        for write in 0..heat.pages + 2 * WRITES {
+            let unit = if write < heat.pages { write } else { heat.draw(&mut rng) as usize };
             counted.program(unit, 0);
             while counted.free.len() < keep {
                 counted.collect();
             }
-            if write == UNITS + WRITES {
+            if write == heat.pages + WRITES {
                 at_half = counted.programmed;
             }
         }
@@ -410,12 +417,14 @@ fn every_scheme_bears_every_policy_also_at_the_reserve() {
 fn hot_data_apart_cost_greedy_what_data_cost_that_are_all_alike() {
     for heat in [ALIKE, HOT, HOTTER] {
         let (found, blocks) = measured("ideal", "greedy", 1, heat.apart());
-        for same in [heat.apart(), ALIKE] {
-            let expected = Field::new(same, blocks).steady(None);
-            let (off, mixed) = (found / expected - 1.0, Field::new(heat, blocks).steady(None));
-            assert!(off.abs() < TOLERANCE, "{heat:?}: {found:.3}, theory {expected:.3}, mixed {mixed:.3}");
-            assert!(heat.units == 1.0 || found < 0.95 * mixed, "{heat:?}: {found:.3}, mixed {mixed:.3}");
+        let kinds = [heat.apart(), ALIKE.apart(), heat.apart().mixed()];
+        let [apart, alike, mixed] = kinds.map(|heat| Field::new(heat, blocks).steady(None));
+        for expected in [apart, alike] {
+            println!("{heat:?}: {found:.3}, {expected:.3}");
+            assert!((found / expected - 1.0).abs() < TOLERANCE, "{heat:?}: {found:.3}, theory {expected:.3}");
         }
+        println!("mixed {mixed:.3}");
+        assert!(heat.units == 1.0 || found < 0.95 * mixed, "{heat:?}: {found:.3}, mixed {mixed:.3}");
     }
 }
 
@@ -424,7 +433,8 @@ fn hot_data_apart_cost_greedy_what_data_cost_that_are_all_alike() {
 fn hot_data_apart_cost_the_same_in_the_order_of_filling() {
     for heat in [HOT, HOTTER] {
         let (found, blocks) = measured("ideal", "fifo", 1, heat.apart());
-        let expected = fifo(heat, blocks);
+        let expected = fifo(heat.apart(), blocks);
+        println!("{heat:?}: {found:.3}, {expected:.3}");
         assert!((found / expected - 1.0).abs() < TOLERANCE, "{heat:?}: {found:.3}, theory {expected:.3}");
     }
 }
@@ -434,8 +444,10 @@ fn hot_data_apart_cost_the_same_in_the_order_of_filling() {
 fn hot_data_apart_cost_cost_benefit_less() {
     for heat in [HOT, HOTTER] {
         let (found, blocks) = measured("ideal", "cost_benefit", 1, heat.apart());
-        let (expected, mixed) = (Counted::cost_benefit(heat.apart(), blocks), Counted::cost_benefit(heat, blocks));
+        let [expected, mixed] = [heat.apart(), heat.apart().mixed()].map(|heat| Counted::cost_benefit(heat, blocks));
+        println!("{heat:?}: {found:.3}, {expected:.3}");
         assert!((found / expected - 1.0).abs() < TOLERANCE, "{heat:?}: {found:.3}, counted out {expected:.3}");
+        println!("mixed {mixed:.3}");
         assert!(found < 0.85 * mixed, "{heat:?}: {found:.3}, {mixed:.3} if they share blocks");
     }
 }

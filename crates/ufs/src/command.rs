@@ -4,8 +4,8 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use crate::data::DataOut;
 
-/// Tags that a host can have: bTaskTag has 8 bits (JESD220C clause 10.7.1). The one list of UFSHCI 3.0 and before (JESD223D) has
-/// 32 slots; several queues (UFSHCI 4.0, MCQ) may hold more commands together.
+/// Tags that a host can have: bTaskTag has 8 bits (JESD220C clause 10.7.1). The one list of UFSHCI 3.0 and before
+/// (JESD223D) has 32 slots; several queues (UFSHCI 4.0, MCQ) may hold more commands together.
 pub const MAX_TAGS: u16 = 256;
 
 /// Task tag: names a command in flight.

@@ -32,11 +32,10 @@ impl<M: Mapping> Engine<M> {
         self.core.heat.as_mut().is_some_and(|heat| heat.written(lpa))
     }
 
-    /// True if a hot stream may open a superblock now.
+    /// True if a hot stream may open a superblock, as soon as that can be recorded.
     pub(super) fn may_open_hot(&self, stream: Stream) -> bool {
         let core = &self.core;
-        let plenty = core.blocks.free() > core.cfg.gc.reserve && core.records.ready();
-        plenty && core.log_block_fits(self.map.log_blocks(core).len(), stream)
+        core.blocks.free() > core.cfg.gc.reserve && core.log_block_fits(self.map.log_blocks(core).len(), stream)
     }
 
     /// Programs full rows of hot host data, and short ones as for other host data.
@@ -65,6 +64,9 @@ impl<M: Mapping> Engine<M> {
             return (Stream::Host, self.next_row(queued, forced));
         }
         if room == 0 {
+            if !self.core.records.ready() {
+                return (Stream::HotHost, NextRow::Blocked);
+            }
             self.open_hot(Stream::HotHost, ProgramReason::Background);
         }
         (Stream::HotHost, self.row_of(Stream::HotHost, queued, forced))
@@ -116,6 +118,6 @@ impl<M: Mapping> Engine<M> {
         let (open, row) = (self.core.blocks.room_in_row(Stream::HotGc), self.core.layout.row_units());
         let n = if open > 0 { open } else { row } as usize;
         let kept = self.gc.hot_queue.len() >= n && self.map.room(&self.core) >= n;
-        kept && (open > 0 || self.may_open_hot(Stream::HotGc))
+        kept && (open > 0 || self.core.records.ready() && self.may_open_hot(Stream::HotGc))
     }
 }

@@ -18,8 +18,8 @@ params::params! {
         /// neighbouring, within the limits of [merge]. Traces have the option --merge.
         plugs: switch = false, "off unless a profile has it";
         /// Hardware queues of the host controller (UFSHCI 4.0, MCQ). Each has an interrupt of its own on a processor of
-        /// its own. A request goes into the queue of the processor that submits it, counted round and round, and that of
-        /// the queue completes it. With one, the first processor handles all interrupts. The queues share host.tags.
+        /// its own. A request goes into the queue of the processor that submits it, counted round and round, and that
+        /// of the queue completes it. With one, the first processor handles all interrupts. They share host.tags.
         queues: count(1 to 64) = 1, "UFSHCI 3.0 and before: one list";
         /// Processors that work for storage. Interrupts are handled by the first ones, one for each of the queues.
         processors: count_or("unlimited" 1 to 64) = "unlimited",

@@ -1,8 +1,8 @@
 //! The host's processors, and who works on them.
 //!
 //! - A task works on one processor at a time, on its requests in their order.
-//! - Interrupts are handled by processor 0, before tasks that wait for it. What has begun is not interrupted. Of several
-//!   hardware queues each has a processor for its interrupt, from 0 on.
+//! - Interrupts are handled by processor 0, before tasks that wait for it. What has begun is not interrupted.
+//! - Of several hardware queues each has a processor for its interrupt, from 0 on.
 //! - A task that has work takes the first processor that is free, processor 0 last. Tasks that find none wait in the
 //!   order in which they got work; after each request the next task gets the processor.
 //! - A processor that was idle for long sleeps, and takes time to wake.
@@ -147,8 +147,7 @@ impl Processors {
         self.all.iter().filter_map(|processor| processor.at_work).map(|(_, _, end)| end).min()
     }
 
-    /// What has ended by now, the earliest first, and of several the one on the lowest processor; and the number of that
-    /// processor.
+    /// What has ended by now, and the number of its processor: the earliest first, and of several the one on the lowest.
     pub fn ended(&mut self, now: SimTime) -> Option<(Job, usize)> {
         let end = self.next_end().filter(|&end| end <= now)?;
         let number = self.all.iter().position(|processor| processor.at_work.is_some_and(|work| work.2 == end))?;

@@ -169,8 +169,8 @@ fn values_must_fit_each_other() {
         (&["nand.planes=7"], "nand.planes = 7: must be 1..=6"),
         (
             &["nand.planes=6", "nand.page_kib=16", "nand.word_line_pages=4"],
-            "nand.word_line_pages = 4: must be a divisor of nand.pages_per_block = 64, with which a program has at most \
-             288 KiB on its planes (here 384)",
+            "nand.word_line_pages = 4: must be a divisor of nand.pages_per_block = 64, with which a program has at \
+             most 288 KiB on its planes (here 384)",
         ),
         (&["gc.hot_region_kib=1022"], "gc.hot_region_kib = 1022: must be \"none\" or a multiple of 4"),
         (&["device.capacity_mib=1024", "gc.hot_region_kib=262148"], "must be \"none\" or at most 262144, a quarter"),

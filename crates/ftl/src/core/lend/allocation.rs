@@ -42,7 +42,8 @@ impl Core {
     }
 
     /// True if the stream may open one more superblock beside the `log_blocks`, whose number limits how long recovery
-    /// takes. The last one is left to GC, without which nothing becomes free; hot data leave one to other host data, too.
+    /// takes. The last one is left to GC, without which nothing becomes free, and by hot data one to other host data,
+    /// too.
     pub fn log_block_fits(&self, log_blocks: usize, stream: Stream) -> bool {
         let before: &[Stream] = match stream {
             Stream::Gc => &[],
