@@ -147,7 +147,7 @@ impl Processors {
         self.all.iter().filter_map(|processor| processor.at_work).map(|(_, _, end)| end).min()
     }
 
-    /// What has ended by now, and the number of its processor: the earliest first, and of several the one on the lowest.
+    /// What has ended by now, and the number of its processor: the earliest first, of several that on the lowest.
     pub fn ended(&mut self, now: SimTime) -> Option<(Job, usize)> {
         let end = self.next_end().filter(|&end| end <= now)?;
         let number = self.all.iter().position(|processor| processor.at_work.is_some_and(|work| work.2 == end))?;
