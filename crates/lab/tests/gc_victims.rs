@@ -422,7 +422,7 @@ fn hot_data_apart_cost_greedy_what_data_cost_that_are_all_alike() {
         for expected in [apart, alike] {
             assert!((found / expected - 1.0).abs() < TOLERANCE, "{heat:?}: {found:.3}, theory {expected:.3}");
         }
-        assert!(heat.units == 1.0 || found < 0.95 * mixed, "{heat:?}: {found:.3}, mixed {mixed:.3}");
+        assert!(heat.units == 1.0 || found < mixed, "{heat:?}: {found:.3}, mixed {mixed:.3}");
     }
 }
 
@@ -442,7 +442,8 @@ fn hot_data_apart_cost_cost_benefit_less() {
         let (found, blocks) = measured("ideal", "cost_benefit", 1, heat.apart());
         let [expected, mixed] = [heat.apart(), heat.apart().mixed()].map(|heat| Counted::cost_benefit(heat, blocks));
         assert!((found / expected - 1.0).abs() < TOLERANCE, "{heat:?}: {found:.3}, counted out {expected:.3}");
-        assert!(found < 0.9 * mixed, "{heat:?}: {found:.3}, {mixed:.3} if they share blocks");
+        let fewer = (found - 1.0) / (mixed - 1.0);
+        assert!(fewer < 0.65, "{heat:?}: {fewer:.3} of the copies that there are if they share blocks");
     }
 }
 
