@@ -117,6 +117,9 @@ impl Script {
         if index % 7 == 5 && kind != Kind::Large {
             word_lines(&mut set);
         }
+        if index / 3 % 4 < 2 && kind != Kind::Large {
+            hot_apart(&mut set);
+        }
         if index % 5 == 2 {
             set.extend([("nand.program_suspends", "2".into()), ("nand.erase_suspends", "3".into())]);
         }
@@ -361,15 +364,34 @@ fn reads(index: u64) -> Vec<(&'static str, String)> {
     set
 }
 
+/// A number that is set.
+fn number(set: &[(&'static str, String)], wanted: &str) -> Option<u32> {
+    let found = set.iter().rev().find(|(key, _)| *key == wanted);
+    found.and_then(|(_, value)| value.parse().ok())
+}
+
+/// KiB that a program writes at once on all planes of a die.
+fn row_kib(set: &[(&'static str, String)]) -> u32 {
+    let of = |key| number(set, key).expect("a small device has this key");
+    of("nand.planes") * of("nand.page_kib") * number(set, "nand.word_line_pages").unwrap_or(1)
+}
+
+/// Hot data have superblocks of their own, where the pool of a small device has room for the rows that wait then. Few
+/// regions, so that they grow hot and cold within a case.
+fn hot_apart(set: &mut Vec<(&'static str, String)>) {
+    let row_kib = row_kib(set);
+    if row_kib <= 32 {
+        let reserve_kib = number(set, "sram.reserve_kib").unwrap_or(0).max(4 * row_kib);
+        set.extend([("gc.hot_region_kib", "2048".into()), ("log.max_log_blocks", "8".into())]);
+        set.push(("sram.reserve_kib", reserve_kib.to_string()));
+    }
+}
+
 /// Two pages of a word line are programmed at once, where the pool of a small device has room for two such programs.
 fn word_lines(set: &mut Vec<(&'static str, String)>) {
-    let of = |wanted: &str| {
-        let found = set.iter().rev().find(|(key, _)| *key == wanted);
-        found.and_then(|(_, value)| value.parse::<u32>().ok()).expect("a small device has this key")
-    };
-    let row_kib = 2 * of("nand.planes") * of("nand.page_kib");
+    let row_kib = 2 * row_kib(set);
     if row_kib <= 64 {
-        let reserve_kib = of("sram.reserve_kib").max(2 * row_kib);
+        let reserve_kib = number(set, "sram.reserve_kib").unwrap_or(0).max(2 * row_kib);
         set.extend([("nand.word_line_pages", "2".into()), ("sram.reserve_kib", reserve_kib.to_string())]);
     }
 }

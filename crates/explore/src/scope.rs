@@ -187,6 +187,7 @@ pub fn beyond(sabotage: Sabotage) -> Option<&'static str> {
             Some("the device has one map unit, and this takes several")
         }
         Sabotage::StaleRun => Some("an entry of the first level names no place of data here"),
+        Sabotage::HotOvertakes => Some("no hot data have superblocks of their own here"),
         Sabotage::StaleBitmap => Some("a bitmap of the segments in a superblock says the same as long as there is one"),
         Sabotage::TornSnapshot => Some("a snapshot of the directory has one flash unit, of which nothing is left"),
         Sabotage::StaleJournal => Some("a page of the journal is used again only after trims and a map flush"),
@@ -263,10 +264,12 @@ fn device_config(row_units: u32, sabotage: Option<Sabotage>) -> DeviceConfig {
             runs: GcRuns::Alone,
             idle: None,
             copies_percent: 0,
+            hot_region: None,
         },
         slc: ftl::SlcConfig::NONE,
         wear_spread: 64,
         refresh_reads: None,
+        host_tags: 32,
         endurance: ftl::Endurance::default(),
         seal_key: [3, 5],
         faults: Faults::default(),

@@ -85,6 +85,8 @@ pub struct Config<P> {
     pub refresh_reads: Option<u32>,
     /// Erases that superblocks last, for reports to the host.
     pub endurance: Endurance,
+    /// Commands that the host may have in flight.
+    pub host_tags: u16,
     /// Key of this boot for sealing the entries that are published to a host (HPB).
     pub seal_key: [u64; 2],
     /// Flash operations that fail.
@@ -115,6 +117,7 @@ impl<P> Config<P> {
             wear_spread: self.wear_spread,
             refresh_reads: self.refresh_reads,
             endurance: self.endurance,
+            host_tags: self.host_tags,
             seal_key: self.seal_key,
             faults: self.faults,
             sabotage: self.sabotage,
@@ -255,6 +258,10 @@ params::params! {
         idle_superblocks: amount(4 to 1048576 of "nand.data_superblocks") = 4, "of no effect without gc.idle_after_ms";
         /// GC in idle time leaves victims of which less is invalid, because they would wear the flash for little.
         idle_gain_percent: count(1 to 100) = 10, "of no effect without gc.idle_after_ms";
+        /// Hot data have superblocks of their own, those from the host and those that GC copies. A region of this size
+        /// is hot while the host writes it more than twice as often as the mean; a byte of SRAM counts for each. In SLC
+        /// mode, with FUA, and for copies at the reserve, hot and other data share superblocks. "none": always.
+        hot_region_kib: count_or("none" 4 to 1048576) = "none", "HP-UFS authors' prototype: host data and copies";
     }
 }
 
@@ -277,6 +284,7 @@ impl GcParams {
             runs: self.runs,
             idle,
             copies_percent,
+            hot_region: self.hot_region_kib.count().map(|kib| kib / UNIT_KIB),
         }
     }
 }
@@ -306,6 +314,8 @@ pub struct GcConfig {
     pub idle: Option<IdleGc>,
     /// For experiments: copies of pages at random places, in per cent of the data from the host.
     pub copies_percent: u32,
+    /// Units of a region whose writes are counted to tell hot data; `None` = hot and other data share superblocks.
+    pub hot_region: Option<u32>,
 }
 
 /// GC in idle time: without pacing, and for no write in particular.

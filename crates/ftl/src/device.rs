@@ -225,7 +225,13 @@ impl Device {
     pub fn table_bytes(&self, asks: bool) -> u64 {
         let (core, memory) = (self.firmware.core(), self.firmware.memory());
         let reads = core.disturb.as_ref().map_or(0, |reads| reads.table_bytes());
-        memory.sram + memory.cache + core.publisher.table_bytes(asks) + core.blocks.table_bytes() + reads
+        let heat = core.heat.as_ref().map_or(0, |heat| heat.table_bytes());
+        memory.sram
+            + memory.cache
+            + core.publisher.table_bytes(asks, core.cfg.host_tags)
+            + core.blocks.table_bytes()
+            + reads
+            + heat
     }
 
     /// Those of these bytes that are the mapping scheme's own cache.

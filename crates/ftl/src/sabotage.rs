@@ -44,6 +44,8 @@ units::kinds! {
         FuaAtOnce = "fua-at-once", Every;
         /// A FUA write passes older data of its address in the write buffer.
         FuaOvertakes = "fua-overtakes", Every;
+        /// A write whose region has grown hot, or cold, passes older data of its address in the write buffer.
+        HotOvertakes = "hot-overtakes", Every;
         /// Trims are not journaled.
         ForgetTrims = "forget-trims", Every;
         /// A superblock that is opened is not recorded as a log block.

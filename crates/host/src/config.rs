@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use params::{Owners, ParamError};
-use ufs::{BoosterFlags, DeviceInfo};
+use ufs::{BoosterFlags, DeviceInfo, MAX_TAGS};
 use units::{MIB, UNIT_KIB};
 
 use crate::booster::BoosterKind;
@@ -12,16 +12,16 @@ use crate::booster::BoosterParams;
 use crate::sched::SchedulerKind;
 use crate::sched::SchedulerParams;
 
-/// Tags of a UFS host (JESD220C clause 10.7.1).
-pub(crate) const MAX_TAGS: u8 = 32;
+/// Slots of the one list of a host controller without several queues (UFSHCI 3.0, JESD223D: CAP.NUTRS).
+pub(crate) const LIST_SLOTS: u16 = 32;
 
 params::params! {
     /// The host's driver.
     pub HostParams {
-        /// Commands in flight.
-        tags: count(2 to 32);
+        /// Commands in flight, in all hardware queues together (host_time.queues).
+        tags: count(2 to 256);
         /// Tags kept for the driver's own commands.
-        internal_tags: count(1 to 31);
+        internal_tags: count(1 to 255);
         /// Largest transfer of one command.
         max_transfer_kib: count(4 to 4096);
         /// Host DRAM for cached L2P entries.
@@ -47,8 +47,8 @@ impl HostParams {
     /// These settings, without scheduler and booster.
     pub fn config(&self) -> HostConfig {
         HostConfig {
-            tags: self.tags as u8,
-            internal_tags: self.internal_tags as u8,
+            tags: self.tags as u16,
+            internal_tags: self.internal_tags as u16,
             max_transfer_units: self.max_transfer_kib / UNIT_KIB,
             memory_limit_bytes: self.memory_mib.count().map(|mib| u64::from(mib) * MIB),
             ..HostConfig::default()
@@ -74,10 +74,10 @@ impl HostParams {
 /// Settings of the driver. [`HostConfig::check`] says which values are allowed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostConfig {
-    /// Most commands in flight, 2..=32.
-    pub tags: u8,
+    /// Most commands in flight, 2..=256.
+    pub tags: u16,
     /// Tags that user commands may not use, so that metadata always gets through; `1..tags`.
-    pub internal_tags: u8,
+    pub internal_tags: u16,
     /// Longest command in 4 KiB units, from 1.
     pub max_transfer_units: u32,
     /// Order of user commands.
@@ -96,7 +96,7 @@ pub struct HostConfig {
 impl Default for HostConfig {
     fn default() -> HostConfig {
         HostConfig {
-            tags: MAX_TAGS,
+            tags: LIST_SLOTS,
             internal_tags: 8,
             max_transfer_units: 128,
             scheduler: SchedulerKind::Noop,
@@ -211,8 +211,8 @@ mod tests {
 
     #[test]
     fn an_error_names_field_value_and_range() {
-        let config = HostConfig { tags: 33, ..HostConfig::default() };
-        assert_eq!(config.check(&INFO).unwrap_err().to_string(), "tags = 33: must be 2 to 32");
+        let config = HostConfig { tags: 257, ..HostConfig::default() };
+        assert_eq!(config.check(&INFO).unwrap_err().to_string(), "tags = 257: must be 2 to 256");
         let config = HostConfig { internal_tags: 32, ..HostConfig::default() };
         assert_eq!(config.check(&INFO).unwrap_err().field, "internal_tags");
     }

@@ -5,8 +5,6 @@ use std::hash::{Hash, Hasher};
 use ufs::{Command, DataOut, Op, Tag};
 use units::Seq;
 
-use crate::config::MAX_TAGS;
-
 /// A command in flight, as the driver remembers it.
 #[derive(Clone, Copy, Hash, Debug)]
 pub(crate) struct Sent {
@@ -38,41 +36,47 @@ struct Place {
 /// Free tags and commands in flight.
 #[derive(Clone)]
 pub(crate) struct TagTable {
-    /// One bit per tag.
-    all: u32,
-    free: u32,
-    users: u8,
-    user_limit: u8,
-    places: [Place; MAX_TAGS as usize],
+    /// One bit per free tag.
+    free: [u64; WORDS],
+    /// Commands in flight, and those of them that are of users.
+    taken: u16,
+    users: u16,
+    user_limit: u16,
+    places: Box<[Place]>,
     peak: u32,
 }
 
+/// Words with a bit for each tag that a host can have.
+const WORDS: usize = ufs::MAX_TAGS as usize / 64;
+
 impl TagTable {
     /// `tags` tags. User commands leave `internal` of them free.
-    pub fn new(tags: u8, internal: u8) -> TagTable {
-        let all = u32::MAX >> (MAX_TAGS - tags);
+    pub fn new(tags: u16, internal: u16) -> TagTable {
         let place = |tag| Place {
             command: Command { tag: Tag(tag as u8), op: Op::Flush, host_seq: Seq(0), freed: None, data: DataOut::None },
             owner: None,
         };
-        TagTable { all, free: all, users: 0, user_limit: tags - internal, places: std::array::from_fn(place), peak: 0 }
+        let places: Box<[Place]> = (0..tags).map(place).collect();
+        let mut free = [0; WORDS];
+        (0..places.len()).for_each(|tag| free[tag / 64] |= 1 << (tag % 64));
+        TagTable { free, taken: 0, users: 0, user_limit: tags - internal, places, peak: 0 }
     }
 
     /// True if an internal command can be sent.
     #[inline]
     pub fn any_free(&self) -> bool {
-        self.free != 0
+        usize::from(self.taken) < self.places.len()
     }
 
     /// True if a user command can be sent.
     #[inline]
     pub fn user_free(&self) -> bool {
-        self.free != 0 && self.users < self.user_limit
+        self.any_free() && self.users < self.user_limit
     }
 
     /// Commands in flight.
     pub fn in_flight(&self) -> u32 {
-        (self.all & !self.free).count_ones()
+        self.taken.into()
     }
 
     /// Largest number of commands in flight. The lowest free tag is taken first, so the highest tag ever taken gives
@@ -84,10 +88,13 @@ impl TagTable {
     /// Takes a tag for a command without data. The caller adds what is missing.
     #[inline]
     pub fn take(&mut self, op: Op, owner: Option<Owner>) -> &mut Command {
-        assert!(self.free != 0, "a command was made without a free tag");
-        let tag = self.free.trailing_zeros();
-        self.free &= self.free - 1;
-        self.users += u8::from(owner.is_some());
+        let Some(word) = self.free.iter().position(|&word| word != 0) else {
+            panic!("a command was made without a free tag");
+        };
+        let tag = 64 * word as u32 + self.free[word].trailing_zeros();
+        self.free[word] &= self.free[word] - 1;
+        self.taken += 1;
+        self.users += u16::from(owner.is_some());
         self.peak = self.peak.max(tag + 1);
         let place = &mut self.places[tag as usize];
         place.owner = owner;
@@ -121,7 +128,7 @@ impl TagTable {
 
     #[inline]
     fn is_taken(&self, tag: Tag) -> bool {
-        tag.0 < MAX_TAGS && (self.all & !self.free) >> tag.0 & 1 != 0
+        usize::from(tag.0) < self.places.len() && self.free[usize::from(tag.0) / 64] >> (tag.0 % 64) & 1 == 0
     }
 
     /// Gives a tag back.
@@ -130,8 +137,9 @@ impl TagTable {
         assert!(self.is_taken(tag), "a response came for tag {}, which names no command", tag.0);
         let place = &self.places[usize::from(tag.0)];
         let sent = Sent { op: place.command.op, owner: place.owner };
-        self.users -= u8::from(sent.owner.is_some());
-        self.free |= 1 << tag.0;
+        self.users -= u16::from(sent.owner.is_some());
+        self.taken -= 1;
+        self.free[usize::from(tag.0) / 64] |= 1 << (tag.0 % 64);
         sent
     }
 }
@@ -140,7 +148,7 @@ impl TagTable {
 impl Hash for TagTable {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.free, self.users).hash(state);
-        let taken = (0..).zip(&self.places).filter(|&(tag, _)| self.is_taken(Tag(tag)));
+        let taken = (0..).zip(&self.places).filter(|&(tag, _)| self.is_taken(Tag(tag as u8)));
         taken.for_each(|taken| taken.hash(state));
     }
 }
@@ -195,6 +203,18 @@ mod tests {
         }
         assert!(!tags.user_free(), "no tag is left, whatever the share of user commands");
         assert_eq!(tags.peak(), 3);
+    }
+
+    #[test]
+    fn the_lowest_free_tag_goes_first_up_to_the_last_of_eight_bits() {
+        let mut tags = TagTable::new(256, 1);
+        let taken: Vec<u8> = (0..256).map(|_| take_internal(&mut tags).0).collect();
+        assert_eq!(taken, (0..=255).collect::<Vec<u8>>());
+        assert!(!tags.any_free() && tags.in_flight() == 256 && tags.peak() == 256);
+        for tag in [255, 64, 63] {
+            tags.release(Tag(tag));
+        }
+        assert_eq!([63, 64, 255].map(|_| take_internal(&mut tags).0), [63, 64, 255]);
     }
 
     #[test]

@@ -19,6 +19,8 @@ const DEVICES: &[(&str, &[(&str, u64)])] = &[
     ("hp-ufs", &[("nand.transfer_mib_per_s", 20)]),
     ("hp-ufs", &[("firmware.command_ns", 400_000)]),
     ("hp-ufs", &[("host.tags", 3), ("host.internal_tags", 2)]),
+    // As many as several hardware queues hold, behind a link so slow to answer that they are not enough.
+    ("hp-ufs", &[("host.tags", 256), ("link.upiu_ns", 500_000)]),
     ("hpb", &[]),
     ("msftl", &[("superblock.dies", 4), ("nand.data_superblocks", 3760), ("nand.meta_superblocks", 16)]),
     ("emmc-map-plus", &[]),
@@ -83,7 +85,7 @@ fn check(profile: &str, set: &[(&str, u64)], scheme: &str, reach: f64) {
             // The few units that are read share rows. That two of a row are read in succession is no part of it.
             spec.set.insert("nand.page_register".into(), false.into());
         }
-        let result = closed(&spec, requests(&ceiling, values.capacity_units().into()), 64).unwrap();
+        let result = closed(&spec, requests(&ceiling, values.capacity_units().into()), 256).unwrap();
         let share = sustained(&result, &ceiling, pool) / ceiling.requests_per_s();
         let limit = LIMITS[ceiling.lowest().0].name;
         let what = format!("{profile} {set:?} {scheme}: {} by {limit}", ceiling.pattern.name);

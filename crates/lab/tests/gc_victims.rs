@@ -9,6 +9,7 @@
 //! - Greedy, and d-choices: mean field equations of the shares of blocks by valid hot and cold pages (Van Houdt,
 //!   SIGMETRICS 2013; Performance Evaluation 70, 2013).
 //! - Cost-benefit: no equations are known. A model without time, flash and mapping is counted out instead.
+//! - Hot and cold data apart (`gc.hot_region_kib`): the same, with blocks of one kind.
 
 use crate::common::{closed, replay, request, tiny};
 use ufsim_lab::RunResult;
@@ -30,23 +31,39 @@ const OF_HOST: f64 = 0.05;
 struct Heat {
     writes: f64,
     units: f64,
+    /// Pages of the drive, all of them written.
+    pages: usize,
+    /// The device keeps hot data apart (`gc.hot_region_kib`).
+    apart: bool,
 }
 
-const ALIKE: Heat = Heat { writes: 1.0, units: 1.0 };
-const HOT: Heat = Heat { writes: 0.8, units: 0.2 };
+const ALIKE: Heat = Heat { writes: 1.0, units: 1.0, pages: UNITS, apart: false };
+const HOT: Heat = Heat { writes: 0.8, units: 0.2, pages: UNITS, apart: false };
+const HOTTER: Heat = Heat { writes: 0.9, units: 0.1, pages: UNITS, apart: false };
 
 impl Heat {
     /// Share of the writes, and number of pages, of both classes.
     fn classes(self) -> [(f64, f64); 2] {
-        let pages = UNITS as f64;
+        let pages = self.pages as f64;
         [(self.writes, self.units * pages), (1.0 - self.writes, ((1.0 - self.units) * pages).max(1.0))]
     }
 
+    /// The same on a smaller drive, apart. Two more superblocks are open then, and another victim waits until copies of
+    /// its kind fill a row. With more room to spare, a few superblocks more or less matter less.
+    fn apart(self) -> Heat {
+        Heat { apart: true, pages: UNITS / 4 * 3, ..self }
+    }
+
+    /// The same in shared superblocks.
+    fn mixed(self) -> Heat {
+        Heat { apart: false, ..self }
+    }
+
     fn draw(self, rng: &mut Rng) -> u64 {
-        let hot = (self.units * UNITS as f64) as u64;
+        let hot = (self.units * self.pages as f64) as u64;
         match rng.unit() < self.writes {
             true => rng.below(hot),
-            false => hot + rng.below(UNITS as u64 - hot),
+            false => hot + rng.below(self.pages as u64 - hot),
         }
     }
 }
@@ -76,8 +93,13 @@ fn run(scheme: &str, policy: &str, choices: u64, heat: Heat, writes: usize) -> R
     ];
     spec.set = words.map(|(key, word)| (key.to_owned(), word.into())).into_iter().collect();
     spec.set.extend(numbers.map(|(key, number)| (key.to_owned(), number.into())));
+    if heat.apart {
+        let capacity_mib = heat.pages as u64 / 256;
+        let apart = [("device.capacity_mib", capacity_mib), ("gc.hot_region_kib", 256), ("log.max_log_blocks", 8)];
+        spec.set.extend(apart.map(|(key, number)| (key.to_owned(), number.into())));
+    }
     let mut rng = Rng::from_seed(11);
-    let fill = (0..UNITS as u64 / 64).map(|i| request(WorkOp::Write, 64 * i, 64));
+    let fill = (0..heat.pages as u64 / 64).map(|i| request(WorkOp::Write, 64 * i, 64));
     let again = (0..writes).map(|_| request(WorkOp::Write, heat.draw(&mut rng), 1));
     let requests = fill.chain(again).collect();
     replay(&spec, requests, ReplayMode::Closed { depth: 32, per_file: false }).expect("a replay")
@@ -91,11 +113,12 @@ fn measured(scheme: &str, policy: &str, choices: u64, heat: Heat) -> (f64, f64) 
     let greedy = scheme != "hp-ufs" && counter(&whole, "gc_urgent_steps") > 0.0;
     assert!(!greedy, "at the reserve GC of the firmware is greedy");
     let amplification = (grew("data_units_programmed") + grew("gc_units_programmed")) / grew("host_units_written");
-    // Two are being filled, on average by half.
-    (
-        amplification,
-        BLOCKS as f64 - (counter(&half, "free_superblocks") + counter(&whole, "free_superblocks")) / 2.0 - 1.0,
-    )
+    let hot = grew("hot_units_programmed") / grew("data_units_programmed");
+    let expected = if heat.apart && heat.units < 1.0 { heat.writes } else { 0.0 };
+    assert!((hot - expected).abs() < 0.02, "{heat:?}: {hot:.3} of the host's data were found hot");
+    let free = (counter(&half, "free_superblocks") + counter(&whole, "free_superblocks")) / 2.0;
+    // Two are being filled, or four, on average by half.
+    (amplification, BLOCKS as f64 - free - if expected > 0.0 { 2.0 } else { 1.0 })
 }
 
 /// First in, first out, by iteration.
@@ -132,8 +155,19 @@ impl Field {
     fn new(heat: Heat, blocks: f64) -> Field {
         let mut field = Field { shares: vec![0.0; (B + 1) * (B + 1)], blocks, heat };
         let [hot, cold] = heat.classes().map(|(share, pages)| if share == 0.0 { 0.0 } else { pages / blocks });
-        field.add(1.0, hot / (hot + cold), ((hot + cold) / B as f64).min(1.0));
+        field.add_apart_or_mixed(1.0, hot / (hot + cold), ((hot + cold) / B as f64).min(1.0));
         field
+    }
+
+    /// Adds blocks in which this share of the pages is hot: in each of them, or of this share of the blocks all.
+    fn add_apart_or_mixed(&mut self, share: f64, hot: f64, valid: f64) {
+        match self.heat.apart {
+            true => {
+                self.add(share * hot, 1.0, valid);
+                self.add(share * (1.0 - hot), 0.0, valid);
+            }
+            false => self.add(share, hot, valid),
+        }
     }
 
     /// Adds blocks whose pages are valid with one probability, and then hot with another one.
@@ -180,6 +214,11 @@ impl Field {
     /// one victim; `offset` is the share of the first one that the block before has. (With blocks of one kind each,
     /// write amplification of hot and cold data would be 6% less, with mixed ones 4% more.)
     fn add_copies(&mut self, share: f64, copies: f64, kinds: &[f64], offset: f64) {
+        if self.heat.apart {
+            // A victim has pages of one kind.
+            self.add_apart_or_mixed(share, kinds[B], 1.0);
+            return;
+        }
         let mut made = vec![0.0; B + 1];
         made[0] = 1.0;
         let whole = (copies.round() as usize).max(1);
@@ -225,7 +264,7 @@ impl Field {
             let (copies, kinds) = self.collect(choices);
             let pages = B as f64 - copies;
             self.add_copies(copies / B as f64 / self.blocks, copies, &kinds, (round % 4) as f64 / 4.0);
-            self.add(pages / B as f64 / self.blocks, self.heat.writes, 1.0);
+            self.add_apart_or_mixed(pages / B as f64 / self.blocks, self.heat.writes, 1.0);
             (0..STEPS).for_each(|_| self.overwrite(pages / f64::from(STEPS)));
             if round >= rounds * 3 / 4 {
                 (gained, taken) = (gained + pages, taken + B as f64);
@@ -249,12 +288,16 @@ struct Counted {
     valid: Vec<usize>,
     filled: Vec<u64>,
     free: Vec<usize>,
-    open: [usize; 2],
+    /// Of the host and of GC, and the same of hot data, if they are apart.
+    open: [usize; 4],
+    /// Units below this are hot, if they are apart.
+    hot: usize,
     programmed: u64,
 }
 
 impl Counted {
     fn program(&mut self, unit: usize, stream: usize) {
+        let stream = stream + if unit < self.hot { 2 } else { 0 };
         if self.pages[self.open[stream]].len() == B {
             self.open[stream] = self.free.pop().expect("GC keeps some free");
         }
@@ -285,25 +328,27 @@ impl Counted {
     }
 
     fn cost_benefit(heat: Heat, blocks: f64) -> f64 {
-        let (blocks, keep) = (blocks as usize + 5, 4);
+        let opened = if heat.apart { 4 } else { 2 };
+        let (blocks, keep) = (blocks as usize + 4 + opened / 2, 4);
         let mut counted = Counted {
-            place: vec![usize::MAX; UNITS],
+            place: vec![usize::MAX; heat.pages],
             pages: vec![Vec::new(); blocks],
             valid: vec![0; blocks],
             filled: vec![0; blocks],
-            free: (2..blocks).collect(),
-            open: [0, 1],
+            free: (opened..blocks).collect(),
+            open: [0, 1, 2, 3],
+            hot: if heat.apart { (heat.units * heat.pages as f64) as usize } else { 0 },
             programmed: 0,
         };
         let mut rng = Rng::from_seed(5);
         let mut at_half = 0;
-        for write in 0..UNITS + 2 * WRITES {
-            let unit = if write < UNITS { write } else { heat.draw(&mut rng) as usize };
+        for write in 0..heat.pages + 2 * WRITES {
+            let unit = if write < heat.pages { write } else { heat.draw(&mut rng) as usize };
             counted.program(unit, 0);
             while counted.free.len() < keep {
                 counted.collect();
             }
-            if write == UNITS + WRITES {
+            if write == heat.pages + WRITES {
                 at_half = counted.programmed;
             }
         }
@@ -361,6 +406,42 @@ fn every_scheme_bears_every_policy_also_at_the_reserve() {
             let done = closed(&spec, fill.chain(again).collect(), 32).expect("a replay");
             assert!(done.verified.is_some() && counter(&done, "gc_urgent_steps") > 0.0, "{scheme}, {policy}");
         }
+    }
+}
+
+/// Greedy takes the block with the fewest valid pages of either kind, so the kinds share the spare room until both have
+/// the same victims: whatever is hot, apart they cost what data cost that are all alike.
+#[test]
+fn hot_data_apart_cost_greedy_what_data_cost_that_are_all_alike() {
+    for heat in [ALIKE, HOT, HOTTER] {
+        let (found, blocks) = measured("ideal", "greedy", 1, heat.apart());
+        let kinds = [heat.apart(), ALIKE.apart(), heat.apart().mixed()];
+        let [apart, alike, mixed] = kinds.map(|heat| Field::new(heat, blocks).steady(None));
+        for expected in [apart, alike] {
+            assert!((found / expected - 1.0).abs() < TOLERANCE, "{heat:?}: {found:.3}, theory {expected:.3}");
+        }
+        assert!(heat.units == 1.0 || found < mixed, "{heat:?}: {found:.3}, mixed {mixed:.3}");
+    }
+}
+
+/// The order of filling is the order of the writes, apart or not, so the closed form is the same. (Where data are so
+/// hot that whole blocks of them are overwritten before their turn, these are erased without GC, and it costs less.)
+#[test]
+fn hot_data_apart_cost_the_same_in_the_order_of_filling() {
+    let (found, blocks) = measured("ideal", "fifo", 1, HOT.apart());
+    let expected = fifo(HOT.apart(), blocks);
+    assert!((found / expected - 1.0).abs() < TOLERANCE, "{found:.3}, theory {expected:.3}");
+}
+
+/// What keeping them apart is good for: cold blocks wait until they have much to give.
+#[test]
+fn hot_data_apart_cost_cost_benefit_less() {
+    for heat in [HOT, HOTTER] {
+        let (found, blocks) = measured("ideal", "cost_benefit", 1, heat.apart());
+        let [expected, mixed] = [heat.apart(), heat.apart().mixed()].map(|heat| Counted::cost_benefit(heat, blocks));
+        assert!((found / expected - 1.0).abs() < TOLERANCE, "{heat:?}: {found:.3}, counted out {expected:.3}");
+        let fewer = (found - 1.0) / (mixed - 1.0);
+        assert!(fewer < 0.65, "{heat:?}: {fewer:.3} of the copies that there are if they share blocks");
     }
 }
 

@@ -23,7 +23,7 @@ params::params! {
         /// Dies on each channel.
         dies_per_channel: count(1 to 16), fixed;
         /// Planes of a die that read and program together.
-        planes: count(1 to 4), fixed;
+        planes: count(1 to 6), fixed;
         /// Page size of one plane; must be a power of two.
         page_kib: count(4 to 32), fixed;
         /// Pages of a block.
@@ -48,8 +48,8 @@ params::params! {
     }
 }
 
-/// Most that a program writes.
-const MOST_ROW_KIB: u32 = 256;
+/// Most that a program writes: three pages of 16 KiB on six planes.
+const MOST_ROW_KIB: u32 = 288;
 
 /// Sizes of the flash array. Each counts items of the next smaller kind.
 ///

@@ -10,6 +10,8 @@ use Priority::{Background, Gc, HostRead, HostWrite};
 
 /// One die with four planes. A page has four units, a row sixteen; a unit takes 4 us on the channel.
 const DIE: Geometry = Geometry { channels: 1, dies_per_channel: 1, superblock_dies: 1, planes: 4, ..HP_UFS };
+/// The same die with six planes.
+const SIX: Geometry = Geometry { planes: 6, ..DIE };
 const SLOW: Timing = Timing { channel_bytes_per_us: 1024, ..CELLS };
 const PLANES: Timing = Timing { sharing: Sharing { planes: true, cache: false }, ..SLOW };
 const CACHE: Timing = Timing { sharing: Sharing { planes: false, cache: true }, ..SLOW };
@@ -27,6 +29,11 @@ fn at(plane: u32, row: u32) -> u32 {
     16 * row + 4 * plane
 }
 
+/// The same on six planes.
+fn at_six(plane: u32, row: u32) -> u32 {
+    24 * row + 4 * plane
+}
+
 /// The ends in microseconds, by token.
 fn ends(sim: &mut Sim) -> Vec<u64> {
     sim.drain();
@@ -37,14 +44,14 @@ fn ends(sim: &mut Sim) -> Vec<u64> {
 
 #[test]
 fn different_planes_sense_at_once_and_share_the_channel() {
-    for planes in 1..=4u32 {
-        let mut sim = Sim::new(DIE, PLANES);
+    for planes in 1..=6u32 {
+        let mut sim = Sim::new(SIX, PLANES);
         // Each on its own plane, in rows of its own.
-        (0..planes).for_each(|n| sim.submit(read(n, HostRead, at(n, 3 * n), 4)));
+        (0..planes).for_each(|n| sim.submit(read(n, HostRead, at_six(n, 3 * n), 4)));
         let expected: Vec<_> = (1..=u64::from(planes)).map(|n| READ + n * PAGE).collect();
         assert_eq!(ends(&mut sim), expected);
-        let mut alone = Sim::new(DIE, SLOW);
-        (0..planes).for_each(|n| alone.submit(read(n, HostRead, at(n, 3 * n), 4)));
+        let mut alone = Sim::new(SIX, SLOW);
+        (0..planes).for_each(|n| alone.submit(read(n, HostRead, at_six(n, 3 * n), 4)));
         let expected: Vec<_> = (1..=u64::from(planes)).map(|n| n * (READ + PAGE)).collect();
         assert_eq!(ends(&mut alone), expected, "without it one after the other");
     }
@@ -56,9 +63,9 @@ fn different_planes_sense_at_once_and_share_the_channel() {
 fn a_stream_over_k_planes_is_bound_by_its_cells_or_by_the_channel() {
     const READS: u64 = 400;
     for (cache, of_plane) in [(false, READ + PAGE), (true, READ)] {
-        for planes in 1..=4u64 {
-            let mut sim = Sim::new(DIE, Timing { sharing: Sharing { planes: true, cache }, ..SLOW });
-            (0..READS as u32).for_each(|n| sim.submit(read(n, HostRead, at(n % planes as u32, n / 8), 4)));
+        for planes in 1..=6u64 {
+            let mut sim = Sim::new(SIX, Timing { sharing: Sharing { planes: true, cache }, ..SLOW });
+            (0..READS as u32).for_each(|n| sim.submit(read(n, HostRead, at_six(n % planes as u32, n / 8), 4)));
             let took = *ends(&mut sim).iter().max().expect("reads");
             let expected = READS * of_plane.max(planes * PAGE) / planes;
             // The first cell phase and the last transfers do not overlap with others.

@@ -72,3 +72,53 @@ fn data_survive_write_booster() {
         }
     }
 }
+
+/// Hot data in superblocks of their own, under every scheme, with GC at the reserve and far from it.
+#[test]
+fn data_survive_hot_superblocks() {
+    for runs in ["alone", "beside"] {
+        let runs = format!("gc.runs={runs}");
+        let set = ["gc.hot_region_kib=1024", "log.max_log_blocks=6", "sram.reserve_kib=64", "gc.pace=gained", &runs];
+        let set = set.map(|text| parse_override(text).expect("a well formed override"));
+        for &kind in schemes::all() {
+            with_each_system_of(&set, kind, |mut rig, name| {
+                let mut rng = Rng::new(18);
+                rig.churn(&mut rng, 8_000, 32_768, 16);
+                // What is hot moves.
+                for hot in [1_000, 4_000, 1_000] {
+                    rig.churn(&mut rng, 4_000, hot, 16);
+                    rig.churn(&mut rng, 1_500, 32_768, 16);
+                }
+                rig.settle();
+                rig.read_all();
+                let stats = rig.device().stats();
+                assert!(stats.hot_units_programmed > 1_000 && stats.hot_units_copied > 100, "{name}: {stats:?}");
+            });
+        }
+    }
+}
+
+/// Rows that are no power of two: three pages of a word line on six planes, which also read for themselves.
+#[test]
+fn data_survive_six_planes() {
+    let set = [
+        "nand.planes=6",
+        "nand.page_kib=4",
+        "nand.word_line_pages=3",
+        "nand.pages_per_block=18",
+        "nand.data_superblocks=120",
+        "nand.independent_plane_reads=true",
+        "sram.pool_kib=512",
+        "sram.reserve_kib=144",
+    ];
+    let set = set.map(|text| parse_override(text).expect("a well formed override"));
+    for &kind in schemes::all() {
+        with_each_system_of(&set, kind, |mut rig, name| {
+            rig.churn(&mut Rng::new(20), 25_000, 32_768, 16);
+            rig.settle();
+            rig.read_all();
+            let stats = rig.device().stats();
+            assert!(stats.gc_victims > 20, "{name}: GC hardly ran: {stats:?}");
+        });
+    }
+}

@@ -4,7 +4,11 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 use crate::data::DataOut;
 
-/// Task tag: names a command in flight. UFS allows 32 (JESD220C clause 10.7.1: bTaskTag; UTRD list of 32).
+/// Tags that a host can have: bTaskTag has 8 bits (JESD220C clause 10.7.1). The one list of UFSHCI 3.0 and before
+/// (JESD223D) has 32 slots; several queues (UFSHCI 4.0, MCQ) may hold more commands together.
+pub const MAX_TAGS: u16 = 256;
+
+/// Task tag: names a command in flight.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Tag(pub u8);
 

@@ -22,6 +22,7 @@ use crate::report::watch::{self, Event, Watch};
 use crate::sabotage::Sabotage;
 use crate::space::blocks::{Blocks, Stream};
 use crate::space::disturb::ReadCounts;
+use crate::space::heat::Heat;
 use crate::sram::buffer::WriteBuffer;
 use crate::sram::pool::Sram;
 use crate::table::directory::{JOURNAL_PAGES, Piece};
@@ -125,6 +126,8 @@ pub struct Core {
     pub(crate) blocks: Blocks,
     /// Reads of blocks, if what is read often is refreshed.
     pub(crate) disturb: Option<ReadCounts>,
+    /// Which data are hot, if those have superblocks of their own.
+    pub(crate) heat: Option<Heat>,
     /// What the host controls of the cache in SLC mode.
     booster: BoosterState,
     /// A superblock could be folded after a map flush.
@@ -226,6 +229,7 @@ impl Core {
             log: Log::new(cfg.log.entries),
             blocks: Blocks::new(layout, cfg.slc),
             disturb: cfg.refresh_reads.map(|limit| ReadCounts::new(&layout, limit)),
+            heat: cfg.gc.hot_region.map(|units| Heat::new(units, cfg.capacity_units)),
             booster: BoosterState::new(&cfg.slc),
             fold_waits: false,
             publisher: Publisher::new(&HpbConfig::default(), cfg.seal_key, cfg.capacity_units),

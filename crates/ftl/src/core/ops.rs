@@ -7,7 +7,7 @@ use crate::table::map_units::UnitSet;
 use units::{Ppa, Seq, Superblock};
 
 /// Units in the longest row that a profile may have.
-pub const MAX_ROW: usize = 64;
+pub const MAX_ROW: usize = 72;
 /// Most items of one operation: four mapping segments of 1 KiB in each unit of the longest row.
 pub const MAX_ITEMS: usize = 4 * MAX_ROW;
 

@@ -21,6 +21,7 @@ mod collect;
 mod failure;
 mod firmware;
 mod front;
+mod hot;
 mod idle_gc;
 mod loads;
 mod lookups;
@@ -369,7 +370,7 @@ impl<M: Mapping> Engine<M> {
                 (Owner::Map, 0),
                 (Owner::Flush, 0),
                 (Owner::Load, held),
-                (Owner::Gc, self.gc.queue.len()),
+                (Owner::Gc, self.gc.waiting_len()),
             ] {
                 assert_eq!(used(owner), expected, "SRAM buffers of {owner:?} while nothing is under way");
             }

@@ -12,6 +12,7 @@ use crate::knowledge::meta::Kind;
 use crate::knowledge::{Pages, Programmed};
 use crate::report::stats::DeviceStats;
 use crate::seat::Mapping;
+use crate::space::gc::PageCopy;
 use crate::table::directory::Piece;
 
 /// What a power cut leaves of a device: its flash.
@@ -64,16 +65,13 @@ pub struct GcCopy {
 impl<M: Mapping> Engine<M> {
     /// Pages that GC has read and not programmed elsewhere yet.
     pub fn copies(&self) -> Vec<GcCopy> {
-        let copy = |id, programming| {
-            let page = self.gc.page(id);
-            GcCopy { lpa: page.lpa, stamp: page.stamp, programming }
-        };
-        let waiting = self.gc.queue.iter().map(|&id| copy(id, false));
+        let copy = |page: PageCopy, programming| GcCopy { lpa: page.lpa, stamp: page.stamp, programming };
+        let waiting = self.gc.waiting().map(|page| copy(page, false));
         let programming = self.core.ops.in_flight().flat_map(|(_, slot)| match slot.purpose {
             Purpose::GcProgram { n, .. } => &slot.items[..n as usize],
             _ => &[],
         });
-        waiting.chain(programming.map(|&id| copy(id, true))).collect()
+        waiting.chain(programming.map(|&id| copy(self.gc.page(id), true))).collect()
     }
 
     /// What the device is doing now.

@@ -66,7 +66,7 @@ impl<M: Mapping> Engine<M> {
 
     /// The place of an address, if the table on flash names it and nothing newer is known.
     fn settled_place(&self, lpa: Lpa) -> Option<Ppa> {
-        let waits = self.gc.queue.iter().any(|&id| self.gc.page(id).lpa == lpa);
+        let waits = self.gc.waiting().any(|page| page.lpa == lpa);
         if waits || self.core.is_buffered(lpa) || self.core.log.get(lpa).is_some() {
             return None;
         }

@@ -22,23 +22,28 @@ impl<M: Mapping> Engine<M> {
             self.map.prefetch(Lpa(spare.lpa));
             spares[i] = Some(spare);
         }
-        let (purpose, priority, cause) = match stream {
-            Stream::Host => (Purpose::HostProgram { ppa, n, seq }, Priority::HostWrite, Cause::HostWrite),
-            Stream::Gc => (Purpose::GcProgram { ppa, n, seq }, Priority::Gc, Cause::GcWrite),
+        let copies = stream.is_of_copies();
+        let (purpose, priority, cause) = match copies {
+            false => (Purpose::HostProgram { ppa, n, seq }, Priority::HostWrite, Cause::HostWrite),
+            true => (Purpose::GcProgram { ppa, n, seq }, Priority::Gc, Cause::GcWrite),
         };
         let token = self.core.ops.start(purpose, items);
         let op = NandOp { work: Work::Program { ppa, units: padded }, priority, cause, token };
         self.core.submit_program(op, &spares[..padded as usize], seq);
-        let programmed = match stream {
-            Stream::Host => &mut self.core.stats.data_units_programmed,
-            Stream::Gc => &mut self.core.stats.gc_units_programmed,
+        let stats = &mut self.core.stats;
+        let (programmed, hot) = match copies {
+            false => (&mut stats.data_units_programmed, &mut stats.hot_units_programmed),
+            true => (&mut stats.gc_units_programmed, &mut stats.hot_units_copied),
         };
         *programmed += u64::from(n);
+        if stream.is_hot() {
+            *hot += u64::from(n);
+        }
         if self.core.blocks.slc().holds(self.core.superblock_of(ppa)) {
             self.core.stats.slc_units_programmed += u64::from(n);
         }
         self.core.stats.padding_units += u64::from(padded - n);
-        self.core.job_ops += u32::from(stream == Stream::Gc);
+        self.core.job_ops += u32::from(copies);
         self.map.placed(self.core.superblock_of(ppa), n);
     }
 
@@ -46,11 +51,11 @@ impl<M: Mapping> Engine<M> {
     #[inline]
     fn spare_of(&self, stream: Stream, item: u32, seq: Seq) -> Spare {
         match stream {
-            Stream::Host => {
+            Stream::Host | Stream::HotHost => {
                 let (lpa, stamp) = self.core.buffer.unit(item as u16);
                 Spare { lpa: lpa.0, stamp, version: seq.wire() }
             }
-            Stream::Gc => {
+            Stream::Gc | Stream::HotGc => {
                 let copy = self.gc.page(item);
                 Spare { lpa: copy.lpa.0, stamp: copy.stamp, version: copy.version }
             }

@@ -95,7 +95,7 @@ impl<M: Mapping> Bench<M> {
     pub fn keep_copies(&mut self, n: u32) {
         assert!(self.fw.core.sram.take(Owner::Gc, n as u16));
         for lpa in (0..n).map(Lpa) {
-            self.fw.gc.keep(PageCopy { lpa, stamp: 1, version: lpa.0 + 1, source: Superblock(0) });
+            self.fw.gc.keep(PageCopy { lpa, stamp: 1, version: lpa.0 + 1, source: Superblock(0) }, false);
         }
     }
 

@@ -18,7 +18,7 @@ use crate::write_path::Turn;
 const TRIM_RUN: u32 = 32;
 
 /// What can be done for a queue of host data.
-enum NextRow {
+pub(super) enum NextRow {
     /// So many units can be programmed.
     Of(u32),
     /// Units wait for a full row.
@@ -91,6 +91,8 @@ impl<M: Mapping> Engine<M> {
         if n > 0 && self.core.sram.take(Owner::Write, n as u16) {
             if fua {
                 self.put_fua(tag, lpa.offset(accepted), n, stamp);
+            } else if self.core.heat.is_some() {
+                self.put_by_heat(lpa.offset(accepted), n, stamp);
             } else {
                 for i in accepted..accepted + n {
                     self.core.buffer.put(lpa.offset(i), stamp, None);
@@ -119,6 +121,7 @@ impl<M: Mapping> Engine<M> {
     fn put_fua(&mut self, tag: u8, first: Lpa, n: u32, stamp: u32) {
         let overtakes = self.core.sabotaged(Sabotage::FuaOvertakes);
         for i in 0..n {
+            self.note_heat(first.offset(i));
             let passes = self.core.buffer.put_fua(first.offset(i), stamp, tag, overtakes);
             self.core.stats.fua_units_in_turn += u64::from(!passes);
         }
@@ -221,9 +224,12 @@ impl<M: Mapping> Engine<M> {
         while self.core.exclusive_job().is_none() && !self.core.buffer.queue.is_empty() {
             let (queued, forced) = (self.core.buffer.queue.len() as u32, self.core.buffer.is_forced());
             match self.next_row(queued, forced) {
-                NextRow::Of(n) => self.program_row(n, |buffer| buffer.queue.pop_front()),
-                NextRow::NotDue | NextRow::Blocked => return,
+                NextRow::Of(n) => self.program_row(Stream::Host, n, |buffer| buffer.queue.pop_front()),
+                NextRow::NotDue | NextRow::Blocked => break,
             }
+        }
+        if !self.core.buffer.hot_queue.is_empty() {
+            self.program_hot_rows();
         }
     }
 
@@ -234,7 +240,7 @@ impl<M: Mapping> Engine<M> {
         while self.core.exclusive_job().is_none() && !self.core.buffer.fua_queue.is_empty() {
             let (queued, forced) = (self.core.buffer.fua_queue.len() as u32, self.core.buffer.is_fua_forced());
             match self.next_row(queued, forced) {
-                NextRow::Of(n) => self.program_row(n, |buffer| buffer.fua_queue.pop_front()),
+                NextRow::Of(n) => self.program_row(Stream::Host, n, |buffer| buffer.fua_queue.pop_front()),
                 // The rest of the command has not been accepted.
                 NextRow::NotDue => return true,
                 NextRow::Blocked => return false,
@@ -245,25 +251,30 @@ impl<M: Mapping> Engine<M> {
 
     /// The next row of a queue of so many units. Opens a superblock for it if need be.
     #[inline(always)]
-    fn next_row(&mut self, queued: u32, forced: bool) -> NextRow {
+    pub(super) fn next_row(&mut self, queued: u32, forced: bool) -> NextRow {
         if self.core.cfg.slc.booster.is_some() {
             self.core.blocks.choose_mode();
         }
-        let mut row = self.core.blocks.room_in_row(Stream::Host);
-        if row == 0 {
+        if self.core.blocks.room_in_row(Stream::Host) == 0 {
             if queued < self.core.layout.row_units() && !forced {
                 return NextRow::NotDue;
             }
             if !self.open_for_host() {
                 return NextRow::Blocked;
             }
-            row = self.core.blocks.room_in_row(Stream::Host);
         }
+        self.row_of(Stream::Host, queued, forced)
+    }
+
+    /// The next row in the open superblock of a stream.
+    #[inline(always)]
+    pub(super) fn row_of(&self, stream: Stream, queued: u32, forced: bool) -> NextRow {
+        let row = self.core.blocks.room_in_row(stream);
         if queued < row && !forced {
             return NextRow::NotDue;
         }
         let n = queued.min(row);
-        if !self.core.records.recorded(Stream::Host) || self.map.room(&self.core) < n as usize {
+        if !self.core.records.recorded(stream) || self.map.room(&self.core) < n as usize {
             return NextRow::Blocked;
         }
         NextRow::Of(n)
@@ -299,7 +310,7 @@ impl<M: Mapping> Engine<M> {
     }
 
     #[inline(always)]
-    fn program_row(&mut self, n: u32, next: impl Fn(&mut WriteBuffer) -> Option<BufId>) {
+    pub(super) fn program_row(&mut self, stream: Stream, n: u32, next: impl Fn(&mut WriteBuffer) -> Option<BufId>) {
         let seq = self.core.take_seq(n);
         let mut items = [0u32; MAX_ROW];
         for item in &mut items[..n as usize] {
@@ -309,7 +320,7 @@ impl<M: Mapping> Engine<M> {
             // Of two versions of an address the newer one stays behind, and gets the later number.
             items[..n as usize].sort_by_key(|&item| self.core.buffer.unit(item as u16).0);
         }
-        self.submit_row(Stream::Host, &items[..n as usize], seq);
+        self.submit_row(stream, &items[..n as usize], seq);
         self.core.units_to_log += n as usize;
         self.gc.earn(n, self.core.blocks.free());
         self.core.idle_gc_is_futile = false;

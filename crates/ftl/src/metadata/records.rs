@@ -15,7 +15,7 @@ pub struct Records {
     begun: u64,
     durable: u64,
     /// Number of the record that each stream's open superblock needs on flash.
-    needs: [u64; 2],
+    needs: [u64; Stream::COUNT],
     programming: [Option<Arc<Record>>; 2],
     parts: [usize; 2],
 }

@@ -325,19 +325,16 @@ impl Publisher {
     /// told; for each tracked group its number and how many of its changes the host lacks; changes that wait for a
     /// response; the buffer in which the entries of a group are collected; and what seals need, or the tag and the
     /// page of a response for each of the host's tags.
-    pub fn table_bytes(&self, asks: bool) -> u64 {
+    pub fn table_bytes(&self, asks: bool, host_tags: u16) -> u64 {
         let tracked = u64::from(self.cfg.tracked_groups);
         let bits = 2 * u64::from(self.groups()).div_ceil(8);
         let pending = u64::from(self.cfg.pending_entries) * 8;
         let group_buffer = u64::from(self.cfg.group_entries) * 4;
-        let own = self.seals.as_ref().map_or(HOST_TAGS * 5, |seals| seals.table_bytes(tracked));
+        let own = self.seals.as_ref().map_or(u64::from(host_tags) * 5, |seals| seals.table_bytes(tracked));
         let published = if self.active || asks { bits + 6 * tracked + pending + group_buffer + own } else { 0 };
         published + self.recommender.table_bytes()
     }
 }
-
-/// Tags of a UFS host (JESD220C clause 10.7.1).
-const HOST_TAGS: u64 = 32;
 
 #[cfg(test)]
 mod tests;

@@ -231,7 +231,7 @@ fn tables_take_what_they_hold() {
     let (mut p, mut controlling) = (publisher(3), controlling(3, 2));
     // 64 counters of 5 bytes, 16 waiting subregions of 4, one active region of 2, two bits for each of 3 regions.
     let recommender = 320 + 64 + 2 + 2;
-    assert_eq!((p.table_bytes(false), controlling.table_bytes(false)), (0, recommender));
+    assert_eq!((p.table_bytes(false, 32), controlling.table_bytes(false, 32)), (0, recommender));
     published(&mut p, 1, &contiguous());
     published(&mut controlling, 1, &contiguous());
     // Two bits for each of 5 groups; number and changes under way of 3 groups; 8 changes of 8 bytes; 16 places of 4
@@ -239,11 +239,12 @@ fn tables_take_what_they_hold() {
     let all = 2 + 18 + 64 + 64;
     // Epochs of 5 groups, 3 groups of 16 counters of two bits.
     let sealed = all + 20 + 12;
-    assert_eq!((p.table_bytes(false), controlling.table_bytes(false)), (sealed, sealed + recommender));
-    assert_eq!(publisher(3).table_bytes(true), sealed, "the host will ask");
+    assert_eq!((p.table_bytes(false, 32), controlling.table_bytes(false, 32)), (sealed, sealed + recommender));
+    assert_eq!(publisher(3).table_bytes(true, 32), sealed, "the host will ask");
     let mut plain = plain(3);
     published(&mut plain, 1, &contiguous());
-    assert_eq!(plain.table_bytes(false), all + 32 * 5);
+    assert_eq!(plain.table_bytes(false, 32), all + 32 * 5);
+    assert_eq!(plain.table_bytes(false, 256), all + 256 * 5);
 }
 
 #[test]
@@ -251,7 +252,7 @@ fn a_group_takes_two_bits_and_with_seals_an_epoch() {
     for (sealed, bytes) in [(false, 8 * 2), (true, 8 * 2 + 64 * 4)] {
         // Eight groups, and 64 more.
         let taken = [128, 1152]
-            .map(|capacity| Publisher::new(&HpbConfig { sealed, ..config(3) }, [1, 2], capacity).table_bytes(true));
+            .map(|capacity| Publisher::new(&HpbConfig { sealed, ..config(3) }, [1, 2], capacity).table_bytes(true, 32));
         assert_eq!(taken[1], taken[0] + bytes, "sealed: {sealed}");
     }
 }

@@ -15,8 +15,12 @@ units::counters! {
     fua_units_in_turn,
     /// Units of user data programmed, without padding.
     data_units_programmed: always,
+    /// Of these, units in superblocks of hot data.
+    hot_units_programmed,
     /// Units copied by GC and wear levelling.
     gc_units_programmed: always,
+    /// Of these, units in superblocks of hot data.
+    hot_units_copied,
     /// Units that only filled up a row (flush, FUA, idle).
     padding_units: always,
     /// Metadata units programmed, padding included.

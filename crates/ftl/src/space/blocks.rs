@@ -13,17 +13,34 @@ use crate::space::block_states::States;
 use crate::space::slc::SlcCache;
 
 /// Who fills a superblock. Host data and GC copies never share one, so that copies, which live long, stay together.
+/// Nor do hot and other data, if they are told apart: what is overwritten soon then leaves whole superblocks empty.
+/// Hot streams are a wish: where one has no superblock and may not open any, its data go to the other stream.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Stream {
     /// Data from the host.
     Host,
     /// Copies by GC and wear levelling.
     Gc,
+    /// Hot data from the host.
+    HotHost,
+    /// Copies of hot data.
+    HotGc,
 }
 
 impl Stream {
-    /// Both streams.
-    pub const ALL: [Stream; 2] = [Stream::Host, Stream::Gc];
+    /// How many there are.
+    pub(crate) const COUNT: usize = 4;
+
+    /// True for copies by GC.
+    #[inline]
+    pub fn is_of_copies(self) -> bool {
+        matches!(self, Stream::Gc | Stream::HotGc)
+    }
+
+    /// True for hot data.
+    pub fn is_hot(self) -> bool {
+        matches!(self, Stream::HotHost | Stream::HotGc)
+    }
 }
 
 #[derive(Clone, Copy, Hash, Debug, Default)]
@@ -42,7 +59,7 @@ pub struct Blocks {
     states: States,
     /// Superblocks with the fewest erases first, then with the lowest number: dynamic wear levelling.
     free: BinaryHeap<Reverse<(u32, u32)>>,
-    cursors: [Cursor; 2],
+    cursors: [Cursor; Stream::COUNT],
     /// An open superblock of host data in the other mode, while WriteBooster is switched on or off, or is full.
     parked: Cursor,
     /// Erases of all data superblocks.
@@ -71,7 +88,7 @@ impl Blocks {
         Blocks {
             states: States::new(n as usize),
             free: (0..n).map(|b| Reverse((0, b))).collect(),
-            cursors: [Cursor::default(); 2],
+            cursors: [Cursor::default(); Stream::COUNT],
             parked: Cursor::default(),
             erases: 0,
             readers: vec![0; n as usize],
@@ -253,6 +270,14 @@ impl Blocks {
     pub fn program_units(&self, stream: Stream) -> u32 {
         let in_slc = self.open(stream).is_some_and(|sb| self.slc.holds(sb));
         self.layout.geometry().program_units(if in_slc { CellType::Slc } else { CellType::Tlc })
+    }
+
+    /// True if the next row of host data goes to a superblock in SLC mode.
+    pub fn host_fills_slc(&self) -> bool {
+        match self.open(Stream::Host) {
+            Some(sb) => self.slc.holds(sb),
+            None => self.next_is_slc(),
+        }
     }
 
     /// Opens the least worn free superblock for a stream; for host data in SLC mode, if the cache has room.

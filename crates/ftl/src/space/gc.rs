@@ -6,6 +6,7 @@ use units::{Lpa, Ppa, Superblock};
 
 use crate::config::GcConfig;
 use crate::knowledge::Round;
+use crate::space::blocks::Stream;
 use crate::space::pace::Pace;
 
 /// A superblock being collected.
@@ -162,6 +163,8 @@ pub struct Gc {
     pub budget: usize,
     /// Copies that have been read and not been submitted for programming.
     pub queue: VecDeque<u32>,
+    /// The same of hot data, if those have superblocks of their own.
+    pub hot_queue: VecDeque<u32>,
     /// Commands have gone on during this step.
     pub beside: bool,
     /// A superblock whose erase count lags behind; wear levelling shall collect it.
@@ -186,6 +189,7 @@ impl Gc {
             exhausted: false,
             budget: 0,
             queue: VecDeque::new(),
+            hot_queue: VecDeque::new(),
             beside: false,
             wear_due: None,
             pages: Vec::new(),
@@ -288,8 +292,30 @@ impl Gc {
         self.pace.postpone(free);
     }
 
+    /// Copies that wait in both queues.
+    #[inline]
+    pub fn waiting(&self) -> impl Iterator<Item = PageCopy> {
+        self.queue.iter().chain(&self.hot_queue).map(|&id| self.pages[id as usize])
+    }
+
+    /// Their number.
+    #[inline]
+    pub fn waiting_len(&self) -> usize {
+        self.queue.len() + self.hot_queue.len()
+    }
+
+    /// The copies of a stream.
+    pub fn queue_of(&mut self, stream: Stream) -> &mut VecDeque<u32> {
+        if stream.is_hot() { &mut self.hot_queue } else { &mut self.queue }
+    }
+
+    /// Copies of hot data go with the others.
+    pub fn mix(&mut self) {
+        self.queue.append(&mut self.hot_queue);
+    }
+
     /// Stores a page that was read, and queues it for programming.
-    pub fn keep(&mut self, page: PageCopy) {
+    pub fn keep(&mut self, page: PageCopy, hot: bool) {
         let id = match self.free_pages.pop() {
             Some(id) => id,
             None => {
@@ -298,27 +324,32 @@ impl Gc {
             }
         };
         self.pages[id as usize] = page;
-        self.queue.push_back(id);
+        let queue = if hot { &mut self.hot_queue } else { &mut self.queue };
+        queue.push_back(id);
     }
 
     /// Puts queued pages into the order of their addresses.
     pub fn order_queue(&mut self) {
         let pages = &self.pages;
-        self.queue.make_contiguous().sort_unstable_by_key(|&id| pages[id as usize].lpa);
+        for queue in [&mut self.queue, &mut self.hot_queue] {
+            queue.make_contiguous().sort_unstable_by_key(|&id| pages[id as usize].lpa);
+        }
     }
 
     /// Drops the queued pages for which `which` holds. Gives their number.
     pub fn forget(&mut self, which: impl Fn(&PageCopy) -> bool) -> u16 {
-        let before = self.queue.len();
+        let before = self.waiting_len();
         let (pages, free) = (&self.pages, &mut self.free_pages);
-        self.queue.retain(|&id| {
-            let keep = !which(&pages[id as usize]);
-            if !keep {
-                free.push(id);
-            }
-            keep
-        });
-        (before - self.queue.len()) as u16
+        for queue in [&mut self.queue, &mut self.hot_queue] {
+            queue.retain(|&id| {
+                let keep = !which(&pages[id as usize]);
+                if !keep {
+                    free.push(id);
+                }
+                keep
+            });
+        }
+        (before - self.waiting_len()) as u16
     }
 
     /// A stored page.
@@ -339,7 +370,7 @@ impl Gc {
 impl std::hash::Hash for Gc {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         let Gc { cfg: _, victim, phase, exhausted, budget, queue, beside: _, wear_due, pages, free_pages, .. } = self;
-        (victim, phase, exhausted, budget, queue, wear_due).hash(state);
+        (victim, phase, exhausted, budget, queue, &self.hot_queue, wear_due).hash(state);
         (&self.pace, self.copies_owed, self.searched_before, self.since_wear, free_pages).hash(state);
         (0..).zip(pages).filter(|(id, _)| !free_pages.contains(id)).for_each(|page| page.hash(state));
     }
@@ -362,6 +393,7 @@ mod tests {
             runs: GcRuns::Alone,
             idle: None,
             copies_percent: 0,
+            hot_region: None,
         }
     }
 
@@ -394,7 +426,7 @@ mod tests {
     fn forgotten_pages_are_not_copied() {
         let mut gc = Gc::new(config(9, 8, 2, 1), 192);
         for n in 0..4 {
-            gc.keep(PageCopy { lpa: Lpa(n), stamp: n, version: n, source: Superblock(n % 2) });
+            gc.keep(PageCopy { lpa: Lpa(n), stamp: n, version: n, source: Superblock(n % 2) }, n == 0);
         }
         assert_eq!(gc.forget(|page| page.source == Superblock(0)), 2);
         let left: Vec<u32> = gc.queue.iter().map(|&id| gc.page(id).stamp).collect();
@@ -506,10 +538,10 @@ mod tests {
     fn the_slot_of_a_copy_on_flash_is_used_again() {
         let mut gc = Gc::new(config(9, 8, 2, 1), 192);
         let copy = |n| PageCopy { lpa: Lpa(n), stamp: n, version: n, source: Superblock(0) };
-        (0..3).for_each(|n| gc.keep(copy(n)));
+        (0..3).for_each(|n| gc.keep(copy(n), false));
         let id = gc.queue.pop_front().unwrap();
         gc.release(id);
-        gc.keep(copy(3));
+        gc.keep(copy(3), false);
         assert_eq!(gc.queue, [1, 2, id]);
         assert_eq!(gc.page(id).stamp, 3);
     }

@@ -4,5 +4,6 @@ mod block_states;
 pub mod blocks;
 pub mod disturb;
 pub mod gc;
+pub mod heat;
 pub mod pace;
 pub mod slc;

@@ -7,6 +7,9 @@
 //! address waits in the other queue must not pass, since rows get their sequence numbers as they are programmed, and
 //! the older data would count as newer. It goes to the end of that queue, all of which is then forced out. So a unit in
 //! the FUA queue is never newer than one of its address in the other queue.
+//!
+//! Hot units wait in a third queue, if they have superblocks of their own. A unit whose address waits in one of the two
+//! goes to the end of the same, hot or not.
 
 use std::collections::VecDeque;
 
@@ -14,6 +17,17 @@ use units::Lpa;
 
 /// Number of a write buffer.
 pub type BufId = u16;
+
+/// Where a buffer waits, or has waited.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Queue {
+    /// In turn.
+    Turn,
+    /// With other hot data.
+    Hot,
+    /// With other FUA units.
+    Fua,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Buf {
@@ -31,8 +45,8 @@ struct Buf {
     overtaken: bool,
     /// There may be an older buffer of the same address.
     has_older: bool,
-    /// It has been in the queue of FUA units.
-    fua_queue: bool,
+    /// Where it waits, or has waited.
+    queue: Queue,
 }
 
 /// All write buffers, the queue of those not yet programmed, and the index by address.
@@ -48,6 +62,8 @@ pub struct WriteBuffer {
     pub queue: VecDeque<BufId>,
     /// FUA units that wait to be programmed and may pass those in `queue`, in order of arrival.
     pub fua_queue: VecDeque<BufId>,
+    /// Hot units that wait to be programmed, in order of arrival.
+    pub hot_queue: VecDeque<BufId>,
     next_order: u64,
     /// Buffers with an order below this must be programmed even if a row stays short.
     forced_below: u64,
@@ -83,7 +99,7 @@ impl WriteBuffer {
             newest: false,
             overtaken: false,
             has_older: false,
-            fua_queue: false,
+            queue: Queue::Turn,
         };
         WriteBuffer {
             bufs: vec![empty; usize::from(capacity)],
@@ -92,6 +108,7 @@ impl WriteBuffer {
             mask: chains - 1,
             queue: VecDeque::with_capacity(usize::from(capacity)),
             fua_queue: VecDeque::new(),
+            hot_queue: VecDeque::new(),
             next_order: 1,
             forced_below: 0,
             fua_forced_below: 0,
@@ -118,7 +135,7 @@ impl WriteBuffer {
             newest: true,
             overtaken: false,
             has_older,
-            fua_queue: false,
+            queue: Queue::Turn,
         };
         self.heads[head] = id + 1;
         self.next_order += 1;
@@ -129,25 +146,50 @@ impl WriteBuffer {
     /// the queue; else the queue is forced out up to this unit, because older data of its address waits there, and
     /// `overtakes` is false.
     pub fn put_fua(&mut self, lpa: Lpa, stamp: u32, tag: u8, overtakes: bool) -> bool {
-        let passes = overtakes || self.queue.is_empty() || !self.waits_in_turn(lpa);
-        self.put(lpa, stamp, Some(tag));
-        if passes {
-            let id = self.queue.pop_back().expect("put there just now");
-            self.bufs[usize::from(id)].fua_queue = true;
-            self.fua_queue.push_back(id);
+        let older = if overtakes || self.queue.is_empty() && self.hot_queue.is_empty() {
+            None
         } else {
+            self.older_waits_in(lpa)
+        };
+        self.put(lpa, stamp, Some(tag));
+        self.move_last(older.unwrap_or(Queue::Fua));
+        if older.is_some() {
             self.forced_below = self.next_order;
         }
-        passes
+        older.is_none()
     }
 
-    /// True if data of the address waits in the queue. The newest tells: an older one in the queue would have kept it
-    /// from passing, and before a trim both queues are programmed.
-    fn waits_in_turn(&self, lpa: Lpa) -> bool {
-        self.find(lpa).is_some_and(|id| {
-            let buf = &self.bufs[usize::from(id)];
-            !buf.fua_queue && buf.order >= self.oldest_queued()
-        })
+    /// Accepts one unit, as [`WriteBuffer::put`] does, into the queue of hot units or the other one. If older data of
+    /// its address wait in one of the two, that decides, unless it `overtakes`.
+    pub fn put_by_heat(&mut self, lpa: Lpa, stamp: u32, hot: bool, overtakes: bool) {
+        let own = if hot { Queue::Hot } else { Queue::Turn };
+        let older = if overtakes { None } else { self.older_waits_in(lpa) };
+        self.put(lpa, stamp, None);
+        self.move_last(older.unwrap_or(own));
+    }
+
+    /// Moves what was put at the end of the queue just now to its own.
+    fn move_last(&mut self, to: Queue) {
+        let queue = match to {
+            Queue::Turn => return,
+            Queue::Hot => &mut self.hot_queue,
+            Queue::Fua => &mut self.fua_queue,
+        };
+        let id = self.queue.pop_back().expect("put there just now");
+        self.bufs[usize::from(id)].queue = to;
+        queue.push_back(id);
+    }
+
+    /// Where data of the address wait, if not among FUA units. The newest tells: an older one would have kept it in the
+    /// same queue, and before a trim all queues are programmed.
+    fn older_waits_in(&self, lpa: Lpa) -> Option<Queue> {
+        let buf = &self.bufs[usize::from(self.find(lpa)?)];
+        let queue = match buf.queue {
+            Queue::Turn => &self.queue,
+            Queue::Hot => &self.hot_queue,
+            Queue::Fua => return None,
+        };
+        (buf.order >= self.oldest(queue)).then_some(buf.queue)
     }
 
     #[inline]
@@ -282,6 +324,11 @@ impl WriteBuffer {
         self.oldest(&self.queue) < self.forced_below
     }
 
+    /// The same of hot units.
+    pub fn is_hot_forced(&self) -> bool {
+        self.oldest(&self.hot_queue) < self.forced_below
+    }
+
     /// True if units in the queue of FUA units must be programmed now.
     pub fn is_fua_forced(&self) -> bool {
         self.oldest(&self.fua_queue) < self.fua_forced_below
@@ -290,7 +337,7 @@ impl WriteBuffer {
     /// True if all units have been programmed, or are being programmed.
     #[inline]
     pub fn none_waits(&self) -> bool {
-        self.queue.is_empty() && self.fua_queue.is_empty()
+        self.queue.is_empty() && self.fua_queue.is_empty() && self.hot_queue.is_empty()
     }
 
     /// Order of the first unit of a queue, or of the next one to be accepted.
@@ -301,7 +348,7 @@ impl WriteBuffer {
 
     /// Order of the oldest queued unit that is not in the queue of FUA units.
     pub fn oldest_queued(&self) -> u64 {
-        self.oldest(&self.queue)
+        self.oldest(&self.queue).min(self.oldest(&self.hot_queue))
     }
 }
 
@@ -309,12 +356,12 @@ impl WriteBuffer {
 #[cfg(feature = "explore")]
 impl std::hash::Hash for WriteBuffer {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        let Self { bufs, free, heads: _, mask: _, queue, fua_queue, next_order, forced_below, fua_forced_below } = self;
+        let Self { bufs, free, heads: _, mask: _, queue, fua_queue, hot_queue, next_order, forced_below, .. } = self;
         for (id, buf) in (0..).zip(bufs).filter(|(id, _)| !free.contains(id)) {
-            let Buf { lpa, stamp, order, chain: _, fua, newest, overtaken, has_older, fua_queue } = buf;
-            (id, lpa, stamp, order, fua, newest, overtaken, has_older, fua_queue).hash(state);
+            let Buf { lpa, stamp, order, chain: _, fua, newest, overtaken, has_older, queue } = buf;
+            (id, lpa, stamp, order, fua, newest, overtaken, has_older, queue).hash(state);
         }
-        (free, queue, fua_queue, next_order, forced_below, fua_forced_below).hash(state);
+        (free, queue, fua_queue, hot_queue, next_order, forced_below, self.fua_forced_below).hash(state);
     }
 }
 
@@ -415,6 +462,27 @@ mod tests {
         assert!(!w.finish(in_flight[1]).newest);
         w.put(Lpa(3), 8, None);
         assert!(!w.put_fua(Lpa(3), 9, 5, false), "older data wait in both queues");
+    }
+
+    #[test]
+    fn a_hot_unit_waits_apart_unless_older_data_of_its_address_wait_in_turn() {
+        let lpas =
+            |w: &WriteBuffer, queue: &VecDeque<BufId>| queue.iter().map(|&id| w.unit(id).0.0).collect::<Vec<_>>();
+        let mut w = WriteBuffer::new(16);
+        for (lpa, hot) in [(1, false), (2, true), (1, true), (2, false), (3, true)] {
+            w.put_by_heat(Lpa(lpa), lpa, hot, false);
+        }
+        assert_eq!((lpas(&w, &w.queue), lpas(&w, &w.hot_queue)), (vec![1, 1], vec![2, 2, 3]));
+        assert!(!w.put_fua(Lpa(3), 9, 0, false), "a FUA unit does not pass hot data either");
+        assert_eq!(lpas(&w, &w.hot_queue), [2, 2, 3, 3]);
+        assert!(w.is_forced() && w.is_hot_forced(), "all that came before is forced with it");
+        w.queue.clear();
+        assert!(!w.none_waits());
+        w.put_by_heat(Lpa(1), 4, true, false);
+        assert_eq!(lpas(&w, &w.hot_queue), [2, 2, 3, 3, 1], "older data being programmed have their sequence number");
+        assert_eq!(w.oldest_queued(), 2, "the second that came");
+        w.put_by_heat(Lpa(3), 5, false, true);
+        assert_eq!(lpas(&w, &w.queue), [3], "it overtakes");
     }
 
     /// The rest of the queue goes on waiting for a full row.

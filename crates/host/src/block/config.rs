@@ -17,7 +17,11 @@ params::params! {
         /// Tasks of fio jobs, SQLite and phones have plugs: what one asks for at a moment is merged where it is
         /// neighbouring, within the limits of [merge]. Traces have the option --merge.
         plugs: switch = false, "off unless a profile has it";
-        /// Processors that work for storage. Interrupts are handled by the first one.
+        /// Hardware queues of the host controller (UFSHCI 4.0, MCQ). Each has an interrupt of its own on a processor of
+        /// its own. A request goes into the queue of the processor that submits it, counted round and round, and that
+        /// of the queue completes it. With one, the first processor handles all interrupts. They share host.tags.
+        queues: count(1 to 64) = 1, "UFSHCI 3.0 and before: one list";
+        /// Processors that work for storage. Interrupts are handled by the first ones, one for each of the queues.
         processors: count_or("unlimited" 1 to 64) = "unlimited",
             "as many as there is work for, unless a profile has it: none of its other work is in a trace";
         /// Read: time of the submitting task, from plug to driver.
@@ -92,6 +96,7 @@ impl HostTimeParams {
         BlockConfig {
             nr_requests: self.nr_requests.count(),
             processors: self.processors.count().map(|count| count as u16),
+            queues: self.queues as u16,
             costs: self.costs(),
             idle: self
                 .processor_idle_us
@@ -146,7 +151,7 @@ impl HostTimeParams {
         [read, write, meta, other].map(cost)
     }
 
-    /// Refuses a pair whose least is above its most.
+    /// Refuses a pair whose least is above its most, and queues without processors.
     ///
     /// # Errors
     /// Names the key, its value and the allowed range.
@@ -161,7 +166,13 @@ impl HostTimeParams {
                 return Err(ParamError::must_be("host_time", key, &least.into(), allowed));
             }
         }
-        Ok(())
+        match self.processors.count() {
+            Some(most) if self.queues > most => {
+                let allowed = format!("at most host_time.processors = {most}");
+                Err(ParamError::must_be("host_time", "queues", &self.queues.into(), allowed))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -184,12 +195,14 @@ pub struct PreemptConfig {
 }
 
 /// What takes time on the host.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockConfig {
     /// Requests inside; `None` = any number.
     pub nr_requests: Option<u32>,
     /// Processors; `None` = as many as there is work for.
     pub processors: Option<u16>,
+    /// Hardware queues, from 1, each with a processor that handles its interrupt.
+    pub queues: u16,
     /// Costs by kind, in the order of [`WorkKind::ALL`].
     pub costs: [Cost; WorkKind::ALL.len()],
     /// When processors sleep; `None` = never.
@@ -200,6 +213,22 @@ pub struct BlockConfig {
     pub preempt: Option<PreemptConfig>,
     /// Seed of all that is drawn.
     pub seed: u64,
+}
+
+impl Default for BlockConfig {
+    /// Nothing takes time.
+    fn default() -> BlockConfig {
+        BlockConfig {
+            nr_requests: None,
+            processors: None,
+            queues: 1,
+            costs: Default::default(),
+            idle: None,
+            stalls: None,
+            preempt: None,
+            seed: 0,
+        }
+    }
 }
 
 impl BlockConfig {

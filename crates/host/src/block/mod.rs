@@ -84,6 +84,8 @@ struct Entry {
     /// How many were handed over before it.
     number: u64,
     handed_over: SimTime,
+    /// The processor that has submitted it.
+    submitted_by: usize,
 }
 
 /// The block layer.
@@ -112,7 +114,7 @@ impl Block {
             entries: Vec::new(),
             outstanding: 0,
             gate: Gate::new(config.nr_requests),
-            processors: Processors::new(config.processors, config.idle),
+            processors: Processors::new(config.processors, config.queues, config.idle),
             stalls: config.stalls.map(|stalls| Stalls::new(stalls, config.seed)),
             delayed: BTreeSet::new(),
             responses: 0,
@@ -143,7 +145,7 @@ impl Block {
         if self.entries.len() <= place {
             self.entries.resize(place + 1, None);
         }
-        let before = self.entries[place].replace(Entry { request, number, handed_over: now });
+        let before = self.entries[place].replace(Entry { request, number, handed_over: now, submitted_by: 0 });
         assert!(before.is_none(), "request {} was handed over twice", request.id);
         self.gate.come(now, request.task, request.id);
         self.admit(now);
@@ -202,9 +204,13 @@ impl Block {
     fn advance(&mut self, now: SimTime) -> bool {
         self.stall(now);
         self.processors.start(now);
-        if let Some(job) = self.processors.ended(now) {
+        if let Some((job, processor)) = self.processors.ended(now) {
             match job.stage {
-                Stage::Submission => self.steps.push_back(Step::ToDriver(job.id)),
+                Stage::Submission => {
+                    let entry = self.entries[job.id as usize].as_mut().expect("the request has not ended");
+                    entry.submitted_by = processor;
+                    self.steps.push_back(Step::ToDriver(job.id));
+                }
                 Stage::Completion => self.end(now, job.id),
             }
             return true;
@@ -213,7 +219,8 @@ impl Block {
         if let Some((at, number, id)) = due {
             self.delayed.remove(&(at, number, id));
             let takes = self.completion(id);
-            self.processors.interrupt(Job { id, stage: Stage::Completion, takes, since: now });
+            let job = Job { id, stage: Stage::Completion, takes, since: now };
+            self.processors.interrupt(job, self.entry(id).submitted_by);
         }
         due.is_some()
     }

@@ -2,6 +2,7 @@
 //!
 //! - A task works on one processor at a time, on its requests in their order.
 //! - Interrupts are handled by processor 0, before tasks that wait for it. What has begun is not interrupted.
+//! - Of several hardware queues each has a processor for its interrupt, from 0 on.
 //! - A task that has work takes the first processor that is free, processor 0 last. Tasks that find none wait in the
 //!   order in which they got work; after each request the next task gets the processor.
 //! - A processor that was idle for long sleeps, and takes time to wake.
@@ -18,7 +19,7 @@ use super::config::IdleConfig;
 pub(super) enum Stage {
     /// The task hands it to the driver.
     Submission,
-    /// The interrupt's processor ends it.
+    /// The processor of the interrupt ends it.
     Completion,
 }
 
@@ -56,7 +57,8 @@ pub(super) struct Processors {
     /// As many as there is work for.
     unlimited: bool,
     idle: Option<IdleConfig>,
-    interrupts: VecDeque<Job>,
+    /// Completions by hardware queue; that of number n is handled by processor n.
+    interrupts: Vec<VecDeque<Job>>,
     /// Work of tasks that have any.
     tasks: BTreeMap<TaskId, VecDeque<Job>>,
     /// Of these, those that work on no processor, in the order in which they want one.
@@ -69,13 +71,13 @@ pub(super) struct Processors {
 const IDLE: Processor = Processor { at_work: None, idle_since: SimTime::START };
 
 impl Processors {
-    /// So many processors, or as many as there is work for.
-    pub fn new(count: Option<u16>, idle: Option<IdleConfig>) -> Processors {
+    /// So many processors, or as many as there is work for; so many hardware queues.
+    pub fn new(count: Option<u16>, queues: u16, idle: Option<IdleConfig>) -> Processors {
         Processors {
             all: vec![IDLE; count.unwrap_or(1).max(1).into()],
             unlimited: count.is_none(),
             idle,
-            interrupts: VecDeque::new(),
+            interrupts: vec![VecDeque::new(); queues.into()],
             tasks: BTreeMap::new(),
             ready: VecDeque::new(),
             halted_until: SimTime::START,
@@ -92,17 +94,20 @@ impl Processors {
         queue.push_back(job);
     }
 
-    /// An interrupt has to be handled.
-    pub fn interrupt(&mut self, job: Job) {
-        self.interrupts.push_back(job);
+    /// An interrupt has to be handled: that of the queue into which this processor put the request.
+    pub fn interrupt(&mut self, job: Job, submitted_by: usize) {
+        let queue = submitted_by % self.interrupts.len();
+        self.interrupts[queue].push_back(job);
     }
 
     /// Puts work on processors that are free.
     pub fn start(&mut self, now: SimTime) {
-        if self.all[0].at_work.is_none()
-            && let Some(job) = self.interrupts.pop_front()
-        {
-            self.begin(now, 0, job, None);
+        for number in 0..self.interrupts.len().min(self.all.len()) {
+            if self.all[number].at_work.is_none()
+                && let Some(job) = self.interrupts[number].pop_front()
+            {
+                self.begin(now, number, job, None);
+            }
         }
         while let Some(&task) = self.ready.front() {
             let Some(free) = self.free() else { return };
@@ -142,10 +147,11 @@ impl Processors {
         self.all.iter().filter_map(|processor| processor.at_work).map(|(_, _, end)| end).min()
     }
 
-    /// What has ended by now, the earliest first, and of several the one on the lowest processor.
-    pub fn ended(&mut self, now: SimTime) -> Option<Job> {
+    /// What has ended by now, and the number of its processor: the earliest first, of several that on the lowest.
+    pub fn ended(&mut self, now: SimTime) -> Option<(Job, usize)> {
         let end = self.next_end().filter(|&end| end <= now)?;
-        let processor = self.all.iter_mut().find(|processor| processor.at_work.is_some_and(|work| work.2 == end))?;
+        let number = self.all.iter().position(|processor| processor.at_work.is_some_and(|work| work.2 == end))?;
+        let processor = &mut self.all[number];
         processor.idle_since = end;
         let (job, task, _) = processor.at_work.take()?;
         if let Some(task) = task {
@@ -154,7 +160,7 @@ impl Processors {
                 false => self.ready.push_back(task),
             }
         }
-        Some(job)
+        Some((job, number))
     }
 
     /// All processors stand still for so long from `at` on.

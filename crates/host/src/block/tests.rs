@@ -280,3 +280,47 @@ mod at_random {
         }
     }
 }
+
+/// `n` reads of as many tasks at once; the time until all have ended.
+fn all_ended(config: BlockConfig, n: u32) -> u64 {
+    let arrivals: Vec<_> = (0..n).map(|id| (0, read(id, TaskId(id)))).collect();
+    Rig::new(config, 7, &arrivals).run().log.last().expect("it ended").0
+}
+
+/// With a processor for each task the interrupts are the bottleneck: n completions of q queues end after n / q of them.
+#[test]
+fn completions_take_turns_on_the_processors_of_their_queues() {
+    const TASKS: u64 = 48;
+    for queues in [1, 2, 3, 8, 16] {
+        let config = BlockConfig { queues, ..config() };
+        let before = 110 + 7 + 1000;
+        assert_eq!(all_ended(config, TASKS as u32), before + 43 * TASKS.div_ceil(queues.into()), "{queues} queues");
+    }
+}
+
+/// Tasks that always have work on p processors, of which each has a queue: p requests in the time of a submission and a
+/// completion. With one queue no more than one in the time of a completion.
+#[test]
+fn throughput_is_that_of_all_processors_or_of_the_one_that_handles_interrupts() {
+    const READS: u64 = 4_000;
+    let cost = Cost { submit: Nanos(100), complete: Nanos(300), ..Cost::default() };
+    for (processors, queues) in [(4, 1), (4, 2), (4, 4), (8, 8)] {
+        let costs = [cost; 4];
+        let config = BlockConfig { processors: Some(processors), queues, costs, ..BlockConfig::default() };
+        let took = all_ended(config, READS as u32);
+        let all = READS * 400 / u64::from(processors);
+        let interrupts = READS * 300 / u64::from(queues);
+        let expected = all.max(interrupts);
+        assert!(took.abs_diff(expected) <= 400, "{processors} processors, {queues} queues: {took}, {expected}");
+    }
+}
+
+#[test]
+fn a_request_is_completed_where_its_queue_is() {
+    // Two processors with a queue each. The second task works on processor 0 for long when the first read returns.
+    let arrivals = [(0, read(0, A)), (100, request(1, B, WorkKind::Write, 40))];
+    let two = |queues| BlockConfig { processors: Some(2), queues, ..config() };
+    let write = 200 + 40 * 50;
+    assert_eq!(Rig::new(two(1), 7, &arrivals).run().times(0).1, 100 + write + 43, "processor 0 is busy");
+    assert_eq!(Rig::new(two(2), 7, &arrivals).run().times(0), (110, 110 + 7 + 1000 + 43), "the read came from 1");
+}

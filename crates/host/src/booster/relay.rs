@@ -7,7 +7,7 @@ use ufs::{Command, DataIn, Op, Response, Tag};
 use units::{NoCounters, Seq, SimTime, Superblock};
 
 use super::seat::{Apps, Booster, Counted, HostMemory, Internal, OwnCommands, Step, Tamper};
-use crate::config::MAX_TAGS;
+use crate::config::LIST_SLOTS;
 use crate::request::Part;
 
 /// What a command has on it beside its operation.
@@ -35,7 +35,7 @@ pub(crate) struct Relay {
     /// Of the command that goes out next.
     going: Label,
     /// By our tag.
-    in_flight: [Label; MAX_TAGS as usize],
+    in_flight: [Label; LIST_SLOTS as usize],
     responses: VecDeque<Response>,
 }
 

@@ -5,7 +5,7 @@ use units::SimTime;
 
 use super::Driver;
 use crate::booster::{AnyBooster, BoosterKind, Relay};
-use crate::config::{HostConfig, MAX_TAGS};
+use crate::config::{HostConfig, LIST_SLOTS};
 use crate::request::Request;
 use crate::sched::SchedulerKind;
 
@@ -15,7 +15,7 @@ impl Driver {
     pub fn relay(info: DeviceInfo) -> Driver {
         // One tag is kept for commands without a request; with less than all in use nobody waits for it.
         let config = HostConfig {
-            tags: MAX_TAGS,
+            tags: LIST_SLOTS,
             internal_tags: 1,
             scheduler: SchedulerKind::Noop,
             booster: BoosterKind::None,

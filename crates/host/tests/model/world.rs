@@ -73,7 +73,7 @@ impl World {
             let group = lpa.0 / self.device.info.hpb_group_entries;
             assert!(!self.dirty_groups[group as usize], "group {group} may not be used");
         }
-        assert!(command.tag.0 < self.config.tags, "tag {} of {}", command.tag.0, self.config.tags);
+        assert!(u16::from(command.tag.0) < self.config.tags, "tag {} of {}", command.tag.0, self.config.tags);
         let (users, internals) = self.device.in_flight();
         let new = |user| self.link.iter().chain([command]).filter(|c| c.op.is_user() == user).count();
         let (users, internals) = (users + new(true), internals + new(false));

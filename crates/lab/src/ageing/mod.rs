@@ -207,8 +207,8 @@ mod tests {
              power.sleep_exit_us power.other_use_percent power.other_use_within_ms energy.vcc_mv energy.vccq2_mv \
              energy.die_ua energy.busy_ua energy.idle_ua energy.hibern8_ua energy.clk_gated_ua energy.sleep_ua \
              host.tags host.internal_tags host.max_transfer_kib host.memory_mib host.wb_on host.wb_buf_flush \
-             host.wb_buf_flush_during_h8 host_time.nr_requests host_time.plugs host_time.processors \
-             host_time.read_submit_ns host_time.read_submit_page_ns host_time.read_delay_ns \
+             host.wb_buf_flush_during_h8 host_time.nr_requests host_time.plugs host_time.queues \
+             host_time.processors host_time.read_submit_ns host_time.read_submit_page_ns host_time.read_delay_ns \
              host_time.read_complete_ns host_time.read_complete_page_ns host_time.write_submit_ns \
              host_time.write_submit_page_ns host_time.write_delay_ns host_time.write_complete_ns \
              host_time.write_complete_page_ns host_time.meta_submit_ns host_time.meta_submit_page_ns \

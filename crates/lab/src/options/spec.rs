@@ -187,7 +187,7 @@ mod tests {
             ),
             (
                 r#"{"scheme": "ufs", "workload": "x", "set": {"nand.planes": 0}}"#,
-                "profile hp-ufs: nand.planes = 0: must be 1..=4",
+                "profile hp-ufs: nand.planes = 0: must be 1..=6",
             ),
             (r#"{"scheme": "ufs", "workload": "x", "set": {"nand.planes": []}}"#, "nand.planes = []: must be a number"),
             (

@@ -61,6 +61,7 @@ pub(super) fn check(v: &Values) -> Result<(), ParamError> {
         format!("below half of nand.data_superblocks = {}", g.data_superblocks),
     )?;
     check_gc(v, &g)?;
+    check_hot(v)?;
     check_slc(v, &g)?;
     v.host.check()?;
     v.host_time.check()
@@ -86,7 +87,7 @@ fn check_capacity(v: &Values, g: &Geometry) -> Result<(), ParamError> {
     let per_superblock = u64::from(g.superblock_units());
     let full = units.div_ceil(per_superblock);
     let by_share = (units * (100 + MIN_OVERPROVISION_PCT)).div_ceil(100 * per_superblock);
-    let spare = MIN_SPARE_SUPERBLOCKS.max(v.gc.reserve_superblocks + 4);
+    let spare = MIN_SPARE_SUPERBLOCKS.max(v.gc.reserve_superblocks + 4) + open_for_hot(v);
     let least = by_share.max(full + u64::from(spare));
     require(
         u64::from(g.data_superblocks) >= least,
@@ -100,6 +101,11 @@ fn check_capacity(v: &Values, g: &Geometry) -> Result<(), ParamError> {
     )
 }
 
+/// Superblocks that are open for hot data, from the host and of GC.
+fn open_for_hot(v: &Values) -> u32 {
+    if v.gc.hot_region_kib.count().is_some() { 2 } else { 0 }
+}
+
 fn check_sram(v: &Values, g: &Geometry) -> Result<(), ParamError> {
     let s = &v.sram;
     for (key, kib) in
@@ -109,16 +115,19 @@ fn check_sram(v: &Values, g: &Geometry) -> Result<(), ParamError> {
     }
     let (cache, pool) = (s.segment_cache_kib, s.pool_kib);
     require(cache < pool, "sram", "segment_cache_kib", cache, format!("below sram.pool_kib = {pool}"))?;
-    // Reads may take half of the reserve, and one of them needs up to a row.
-    let rows = 2 * g.row_units();
-    let least = rows * UNIT_KIB;
-    let allowed = format!("at least {least}: two rows of {} units", g.row_units());
+    // Reads may take half of the reserve, and one of them needs up to a row. The other half is for copies that wait
+    // for a full row, and for others of hot data.
+    let hot = open_for_hot(v) > 0;
+    let (rows, why) = if hot { (4, "four rows, with gc.hot_region_kib,") } else { (2, "two rows") };
+    let least = rows * g.row_units() * UNIT_KIB;
+    let allowed = format!("at least {least}: {why} of {} units", g.row_units());
     require(s.reserve_kib >= least, "sram", "reserve_kib", s.reserve_kib, allowed)?;
-    // A row being programmed beside a row being filled, and one operation in flight on every die.
-    let least = cache + s.reserve_kib + UNIT_KIB * (rows + g.dies());
+    // A row being programmed beside a row being filled, or two, and one operation in flight on every die.
+    let (rows, why) = if hot { (3, "three rows, with gc.hot_region_kib,") } else { (2, "two rows") };
+    let least = cache + s.reserve_kib + UNIT_KIB * (rows * g.row_units() + g.dies());
     let allowed = format!(
-        "at least {least}: sram.segment_cache_kib, sram.reserve_kib, two rows of {} units and one buffer for each of \
-         {} dies",
+        "at least {least}: sram.segment_cache_kib, sram.reserve_kib, {why} of {} units and one buffer for each of {} \
+         dies",
         g.row_units(),
         g.dies()
     );
@@ -160,6 +169,20 @@ fn check_booster(v: &Values) -> Result<(), ParamError> {
     // Host data of either mode, GC, and one that is full.
     let allowed = "at least 4 with slc.write_booster, which keeps two superblocks open for host data";
     require(logs >= 4, "log", "max_log_blocks", logs, allowed)
+}
+
+/// Hot data.
+fn check_hot(v: &Values) -> Result<(), ParamError> {
+    let Some(kib) = v.gc.hot_region_kib.count() else { return Ok(()) };
+    let allowed = "\"none\" or a multiple of 4";
+    require(kib.is_multiple_of(UNIT_KIB), "gc", "hot_region_kib", kib, allowed)?;
+    let most = v.capacity_mib().saturating_mul(1024) / 4;
+    let allowed = format!("\"none\" or at most {most}, a quarter of the capacity: fewer regions differ too little");
+    require(kib <= most, "gc", "hot_region_kib", kib, allowed)?;
+    // Those open for host data and copies, hot or not, and one that is full.
+    let (logs, least) = (v.log.max_log_blocks, if v.slc.write_booster { 6 } else { 5 });
+    let allowed = format!("at least {least} with gc.hot_region_kib, which keeps two more superblocks open");
+    require(logs >= least, "log", "max_log_blocks", logs, allowed)
 }
 
 fn check_gc(v: &Values, geometry: &Geometry) -> Result<(), ParamError> {

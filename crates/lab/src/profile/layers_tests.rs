@@ -129,7 +129,7 @@ fn chains_are_followed_through_files() {
     // What stands in a file between is told with that file.
     folder.put("base.toml", "extends = \"hp-ufs\"\n[nand]\nplanes = 9\n");
     let wrong = Profile::load(&path, &[]).unwrap_err();
-    assert!(wrong.profile.ends_with("base.toml") && wrong.problem == "nand.planes = 9: must be 1..=4", "{wrong}");
+    assert!(wrong.profile.ends_with("base.toml") && wrong.problem == "nand.planes = 9: must be 1..=6", "{wrong}");
 }
 
 #[test]

@@ -46,6 +46,7 @@ impl Profile {
             wear_spread: v.wear.spread_erases,
             refresh_reads: v.wear.refresh_reads.count(),
             endurance: v.wear.endurance(),
+            host_tags: v.host.config().tags,
             faults: v.faults.faults(key[0]),
             sabotage: None,
             seal_key: key,

@@ -53,7 +53,7 @@ fn the_papers_device_has_the_papers_numbers() {
 
 #[test]
 fn a_value_out_of_range_names_key_value_and_range() {
-    assert_eq!(error_of(&with_line("planes", "planes = 0"), &[]), "profile p.toml: nand.planes = 0: must be 1..=4");
+    assert_eq!(error_of(&with_line("planes", "planes = 0"), &[]), "profile p.toml: nand.planes = 0: must be 1..=6");
     assert_eq!(
         error_of(&with_line("memory_mib", "memory_mib = 0"), &[]),
         "profile p.toml: host.memory_mib = 0: must be 1..=65536 or \"unlimited\""
@@ -67,8 +67,8 @@ fn a_value_out_of_range_names_key_value_and_range() {
 #[test]
 fn a_wrong_type_names_key_value_and_type() {
     for (text, told) in [
-        (with_line("planes", "planes = \"two\""), "nand.planes = \"two\": must be 1..=4, an integer"),
-        (with_line("planes", "planes = 2.5"), "nand.planes = 2.5: must be 1..=4, an integer"),
+        (with_line("planes", "planes = \"two\""), "nand.planes = \"two\": must be 1..=6, an integer"),
+        (with_line("planes", "planes = 2.5"), "nand.planes = 2.5: must be 1..=6, an integer"),
         (with_line("page_register", "page_register = 1"), "nand.page_register = 1: must be true or false"),
         (with_line("name", "name = 7"), "device.name = 7: must be a non-empty string"),
         (
@@ -88,7 +88,7 @@ fn unknown_and_missing_keys_are_named() {
         "{unknown}"
     );
     let missing = error_of(&with_line("planes", ""), &[]);
-    assert_eq!(missing, "profile p.toml: nand.planes is missing: must be 1..=4");
+    assert_eq!(missing, "profile p.toml: nand.planes is missing: must be 1..=6");
     let section = error_of(&HP_UFS.replace("[wear]", "[tear]"), &[]);
     assert!(section.starts_with("profile p.toml: unknown section [tear]: must be one of device, nand"), "{section}");
     let not_a_table = error_of(&format!("wear = 3\n{}", HP_UFS.replace("[wear]\nspread_erases = 64", "")), &[]);
@@ -123,7 +123,7 @@ fn overrides_replace_values_and_are_checked_alike() {
     assert_eq!(set(&["host.memory_mib=unlimited"]).host.memory_mib.count(), None);
     assert_eq!(set(&["host.memory_mib = 5"]).host.memory_mib.count(), Some(5));
     assert!(!set(&["nand.page_register=false"]).nand.timing.page_register);
-    assert_eq!(error_of(HP_UFS, &["nand.planes=9"]), "profile p.toml: nand.planes = 9: must be 1..=4");
+    assert_eq!(error_of(HP_UFS, &["nand.planes=9"]), "profile p.toml: nand.planes = 9: must be 1..=6");
     assert!(
         error_of(HP_UFS, &["nand.plains=2"]).starts_with("profile p.toml: nand.plains = 2: unknown key, must be one")
     );
@@ -161,6 +161,24 @@ fn values_must_fit_each_other() {
         ),
         (&["gc.pace=greedy"], "must be one of \"searched\", \"gained\""),
         (&["host.internal_tags=31", "host.tags=31"], "host.internal_tags = 31: must be below host.tags = 31"),
+        (&["host.tags=257"], "host.tags = 257: must be 2..=256"),
+        (
+            &["host_time.queues=3", "host_time.processors=2"],
+            "host_time.queues = 3: must be at most host_time.processors = 2",
+        ),
+        (&["nand.planes=7"], "nand.planes = 7: must be 1..=6"),
+        (
+            &["nand.planes=6", "nand.page_kib=16", "nand.word_line_pages=4"],
+            "nand.word_line_pages = 4: must be a divisor of nand.pages_per_block = 64, with which a program has at \
+             most 288 KiB on its planes (here 384)",
+        ),
+        (&["gc.hot_region_kib=1022"], "gc.hot_region_kib = 1022: must be \"none\" or a multiple of 4"),
+        (&["device.capacity_mib=1024", "gc.hot_region_kib=262148"], "must be \"none\" or at most 262144, a quarter"),
+        (&["gc.hot_region_kib=1024", "log.max_log_blocks=4"], "log.max_log_blocks = 4: must be at least 5 with gc.hot"),
+        (
+            &["gc.hot_region_kib=1024", "sram.reserve_kib=124"],
+            "sram.reserve_kib = 124: must be at least 128: four rows, with gc.hot_region_kib, of 8 units",
+        ),
         (&["host.max_transfer_kib=510"], "host.max_transfer_kib = 510: must be a multiple of 4"),
     ] {
         let parsed: Vec<_> = overrides.iter().map(|o| parse_override(o).unwrap()).collect();
@@ -410,7 +428,7 @@ fn all_keys_are_listed_as_json() {
     let find = |name: &str| keys.as_array().unwrap().iter().find(|key| key["key"] == name).unwrap().clone();
     let cache = find("scheme.dftl.cache_kib");
     assert_eq!((cache["default"].as_u64(), cache["unit"].as_str()), (Some(1088), Some("KiB")));
-    assert_eq!((find("nand.planes")["default"].is_null(), &find("nand.planes")["allowed"]), (true, &"1..=4".into()));
+    assert_eq!((find("nand.planes")["default"].is_null(), &find("nand.planes")["allowed"]), (true, &"1..=6".into()));
 }
 
 #[test]

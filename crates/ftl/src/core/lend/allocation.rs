@@ -42,10 +42,16 @@ impl Core {
     }
 
     /// True if the stream may open one more superblock beside the `log_blocks`, whose number limits how long recovery
-    /// takes. The last one is left to GC, without which nothing becomes free.
+    /// takes. The last one is left to GC, without which nothing becomes free, and by hot data one to other host data,
+    /// too.
     pub fn log_block_fits(&self, log_blocks: usize, stream: Stream) -> bool {
-        let for_gc = stream == Stream::Host && self.blocks.open(Stream::Gc).is_none();
-        log_blocks + usize::from(for_gc) < usize::from(self.cfg.log.max_log_blocks)
+        let before: &[Stream] = match stream {
+            Stream::Gc => &[],
+            Stream::Host => &[Stream::Gc],
+            Stream::HotHost | Stream::HotGc => &[Stream::Gc, Stream::Host],
+        };
+        let left = before.iter().filter(|&&other| self.blocks.open(other).is_none()).count();
+        log_blocks + left < usize::from(self.cfg.log.max_log_blocks)
     }
 
     /// True if copies that wait for a full row come from this superblock.

@@ -20,7 +20,7 @@ impl<M: Mapping> Engine<M> {
         let free = self.core.blocks.free();
         self.core.cfg.gc.copies_percent > 0 && self.begin_random_copies(free)
             || self.gc.due(free) && self.map.gc_ready(&self.core) && self.begin_due_gc_step(free, Reason::Due)
-            || self.core.cfg.gc.runs == GcRuns::Beside && self.begin_kept_rows(free)
+            || self.leaves_rows() && self.begin_kept_rows(free)
     }
 
     /// Begins a step that is due, or in idle time one that is worth it.
@@ -54,7 +54,7 @@ impl<M: Mapping> Engine<M> {
         let budget = usize::from(self.buffers_for_step())
             .min(self.map.room(&self.core))
             .min(places as usize)
-            .saturating_sub(self.gc.queue.len())
+            .saturating_sub(self.gc.waiting_len())
             .min(self.gc.longest_step());
         if budget < self.least_budget() {
             self.map.starved(&mut self.core);
@@ -84,7 +84,7 @@ impl<M: Mapping> Engine<M> {
         match self.core.cfg.gc.runs {
             GcRuns::Alone => all,
             GcRuns::Beside => {
-                let row = self.core.layout.row_units() as u16 + self.gc.queue.len() as u16;
+                let row = self.core.layout.row_units() as u16 + self.gc.waiting_len() as u16;
                 self.core.sram.available(Owner::Write).max(row).min(all)
             }
         }
@@ -96,7 +96,7 @@ impl<M: Mapping> Engine<M> {
     /// reserve has two.
     fn least_budget(&self) -> usize {
         let row = self.core.layout.row_units() as usize;
-        let remains = usize::from(self.core.cfg.sram.reserve).saturating_sub(2 * self.gc.queue.len());
+        let remains = usize::from(self.core.cfg.sram.reserve).saturating_sub(2 * self.gc.waiting_len());
         row.min(remains).max(1)
     }
 
@@ -104,9 +104,15 @@ impl<M: Mapping> Engine<M> {
     /// that wait for a full row keep their source blocks from being erased. True if it has begun.
     fn begin_last_row(&mut self, free: u32) -> bool {
         let may_open = free > 0 && self.core.records.ready() && self.map.may_open(&mut self.core, Stream::Gc);
-        let fits = may_open || self.core.blocks.room(Stream::Gc) as usize >= self.gc.queue.len();
-        let stuck = self.gc.urgent(free) && !self.gc.queue.is_empty() && fits;
-        stuck && self.map.room(&self.core) >= self.gc.queue.len() && self.begin_to_program(free)
+        let fits = may_open || self.core.blocks.room(Stream::Gc) as usize >= self.gc.waiting_len();
+        let stuck = self.gc.urgent(free) && self.gc.waiting_len() > 0 && fits;
+        stuck && self.map.room(&self.core) >= self.gc.waiting_len() && self.begin_to_program(free)
+    }
+
+    /// True if a step may leave full rows of copies, because host data or hot data take log blocks meanwhile.
+    #[inline]
+    fn leaves_rows(&self) -> bool {
+        self.core.cfg.gc.runs == GcRuns::Beside || self.core.heat.is_some()
     }
 
     /// Begins a step that only programs copies. A step beside commands may have left full rows of them, because host
@@ -118,7 +124,7 @@ impl<M: Mapping> Engine<M> {
         let kept = self.gc.queue.len() >= n && self.map.room(&self.core) >= n;
         let places = open > 0 || kept && free > 0 && self.core.records.ready();
         let may_open = open > 0 || places && self.map.may_open(&mut self.core, Stream::Gc);
-        kept && may_open && self.begin_to_program(free)
+        (kept && may_open || self.keeps_hot_rows()) && self.begin_to_program(free)
     }
 
     fn begin_to_program(&mut self, free: u32) -> bool {
@@ -265,7 +271,8 @@ impl<M: Mapping> Engine<M> {
             let spare = self.core.nand.spare(done, i);
             match spare {
                 Some(s) if self.map.still_valid(&self.core, Lpa(s.lpa), ppa.offset(i)) => {
-                    self.gc.keep(PageCopy { lpa: Lpa(s.lpa), stamp: s.stamp, version: s.version, source });
+                    let hot = self.core.heat.as_ref().is_some_and(|heat| heat.is_hot(Lpa(s.lpa)));
+                    self.gc.keep(PageCopy { lpa: Lpa(s.lpa), stamp: s.stamp, version: s.version, source }, hot);
                 }
                 _ => self.core.sram.give(Owner::Gc, 1),
             }
@@ -280,15 +287,18 @@ impl<M: Mapping> Engine<M> {
         let collected = self.gc.exhausted || self.gc.victim.is_none();
         let refresh = self.gc.victim.as_ref().is_some_and(|victim| victim.refresh);
         let force = collected && (self.gc.urgent(self.core.blocks.free()) || refresh || self.must_end_fold());
+        if !self.gc.hot_queue.is_empty() && !self.program_hot_copies(force) {
+            return false;
+        }
         while !self.gc.queue.is_empty() {
             let mut row = self.core.blocks.room_in_row(Stream::Gc);
             if row == 0 {
-                if self.core.cfg.gc.runs == GcRuns::Beside {
+                if self.leaves_rows() {
                     // Host data may have taken log blocks since the step began, or be recording one.
                     if !self.core.records.ready() {
                         return false;
                     }
-                    if !self.map.may_open(&mut self.core, Stream::Gc) {
+                    if self.none_free_for_copies() || !self.map.may_open(&mut self.core, Stream::Gc) {
                         break;
                     }
                 }
@@ -305,9 +315,14 @@ impl<M: Mapping> Engine<M> {
             if queued < row && !force || self.map.room(&self.core) < n as usize {
                 break;
             }
-            self.program_copy_row(n);
+            self.program_copy_row(Stream::Gc, n);
         }
         true
+    }
+
+    /// True if the superblock that there was when the step began may have gone to hot data.
+    fn none_free_for_copies(&self) -> bool {
+        self.core.heat.is_some() && self.core.blocks.free() == 0
     }
 
     /// True if the last copies of a superblock must not wait for a full row: only so it is empty, as the host wants it.
@@ -316,14 +331,14 @@ impl<M: Mapping> Engine<M> {
         in_slc && self.core.cfg.slc.booster.is_some()
     }
 
-    fn program_copy_row(&mut self, n: u32) {
+    pub(super) fn program_copy_row(&mut self, stream: Stream, n: u32) {
         let seq = self.core.take_seq(n);
         let mut items = [0u32; MAX_ROW];
         for item in &mut items[..n as usize] {
-            *item = self.gc.queue.pop_front().expect("counted by the caller");
+            *item = self.gc.queue_of(stream).pop_front().expect("counted by the caller");
             self.hold_source(*item);
         }
-        self.submit_row(Stream::Gc, &items[..n as usize], seq);
+        self.submit_row(stream, &items[..n as usize], seq);
         self.core.units_to_log += n as usize;
         self.core.copies_to_log += n as usize;
     }
@@ -374,7 +389,7 @@ impl<M: Mapping> Engine<M> {
 
     fn finish_step(&mut self) {
         self.gc.end_step(self.core.blocks.free());
-        self.core.waiting_sources = self.gc.queue.iter().map(|&id| self.gc.page(id).source).collect();
+        self.core.waiting_sources = self.gc.waiting().map(|page| page.source).collect();
         if self.gc.exhausted {
             let erased = self.victim_is_erased();
             let victim = self.gc.victim.take().expect("a step has a victim");

@@ -19,6 +19,7 @@ fn config(pace: GcPace, units_per_step: u32) -> GcConfig {
         runs: GcRuns::Alone,
         idle: None,
         copies_percent: 0,
+        hot_region: None,
     }
 }
 
