@@ -117,7 +117,9 @@ mod tests {
     fn a_sequence_counts_once() {
         let mut heat = warm();
         let sum = heat.sum;
-        (12..22).for_each(|lpa| drop(heat.written(Lpa(lpa))));
+        for lpa in 12..22 {
+            heat.written(Lpa(lpa));
+        }
         assert_eq!((heat.sum, heat.counts[3]), (sum + 1, 17));
     }
 
