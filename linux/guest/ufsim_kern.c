@@ -294,10 +294,14 @@ static int reset_device(struct ufs_hba *hba)
 	return 0;
 }
 
-/* The device is ready to lose its power, and it does (JESD220E clause 7.4, UFS-PowerDown). */
+/*
+ * The device is ready to lose its power, and it does (JESD220E clause 7.4, UFS-PowerDown). When the guest ends, what
+ * becomes of the device is not its own to say.
+ */
 static int suspend(struct ufs_hba *hba, enum ufs_pm_op op, enum ufs_notify_change_status status)
 {
-	if (status == POST_CHANGE && ufshcd_is_ufs_dev_poweroff(hba) && ufshcd_is_link_off(hba))
+	if (op != UFS_SHUTDOWN_PM && status == POST_CHANGE && ufshcd_is_ufs_dev_poweroff(hba) &&
+	    ufshcd_is_link_off(hba))
 		switch_off(hba);
 	return 0;
 }
