@@ -279,7 +279,7 @@ MORE: dict[str, tuple[tuple[str, str, str], ...]] = {
             r"(?m)^(\tufshpb_remove\(hba\);\n)((?:\t.*\n){4}\tscsi_remove_host\(hba->host\);\n)",
             r"\2\1",
         ),
-        ("drivers/ufs/core/ufshpb.c", r"(?m)^\tdestroy_workqueue\(ufshpb_wq\);\n\}", "\tif (ufshpb_wq)\n\t\g<0>"),
+        ("drivers/ufs/core/ufshpb.c", r"(?m)^\tdestroy_workqueue\(ufshpb_wq\);\n\}", "\tif (ufshpb_wq)\n\t\\g<0>"),
         *HPBVALVE,
     ),
     # It looks for relative names in descriptor -1.

@@ -229,7 +229,7 @@ static bool issue(struct hp_ufs *hp, struct hp_ufs_command *c)
 	return true;
 }
 
-/* An own command is neither with the block layer nor on its way to it. Who lets go of the unit waits for all of them. */
+/* An own command is neither with the block layer nor on its way there. Who lets go of the unit waits for all of them. */
 static void not_under_way(struct hp_ufs *hp)
 {
 	if (!--hp->under_way)

@@ -1,4 +1,4 @@
-"""Life and death of the driver of HP-UFS in the kernel: the device is reset, goes to sleep, and the driver goes and comes.
+"""Life and death of the HP-UFS driver of the kernel: the device is reset and sleeps, and the driver goes and comes.
 
 `make test-linux` takes longer. With `make linux CHECKS=1` the kernel looks at its locks and at its memory meanwhile.
 """
@@ -93,9 +93,11 @@ fi
     run = linux.run(job(tmp_path, text), scheme, profile="tiny")
     assert run.status == 0, run.stdout + run.console
     before, after = (int(kib) for kib in re.findall(r"(?m)^(\d+) kB$", run.stdout))
-    # A unit of HP-UFS takes 100 KiB and more, a host of ufshcd 40. Some pages hold what else was freed.
-    assert before - after < ROUNDS * 16 + 128, run.stdout
-    assert "unreferenced object" not in run.stdout
+    # A unit of HP-UFS takes 100 KiB and more, a host of ufshcd 40. Some pages hold what else was freed. HPB of Linux
+    # leaves about 70 KiB behind each time.
+    own = scheme in ("hp-ufs", "ufs")
+    assert before - after < ROUNDS * (16 if own else 96) + 128, run.stdout
+    assert not own or "unreferenced object" not in run.stdout
     assert run.controller["power_cycles"] == ROUNDS + 1
     assert not complaints(run.console)
 
@@ -154,7 +156,8 @@ echo 1 > $fail/interval; echo 100 > $fail/probability
 refused=0
 for n in $(seq 0 {400 if LONG else 40}); do
     echo ufsim > {DRIVER}/unbind
-    echo $((n * {300 if kind == "failslab" else 1})) > $fail/space; echo 1 > $fail/times; echo 1 > /proc/self/make-it-fail
+    echo $((n * {300 if kind == "failslab" else 1})) > $fail/space
+    echo 1 > $fail/times; echo 1 > /proc/self/make-it-fail
     echo ufsim > {DRIVER}/bind 2> /dev/null || refused=$((refused + 1))
     echo 0 > /proc/self/make-it-fail
     echo 0 > $fail/times

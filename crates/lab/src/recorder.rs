@@ -31,7 +31,8 @@ impl Recorder {
         let mut measure = Measure::default();
         measure.name_groups(&[GroupInfo { name: name.into(), measured: true, options: Default::default() }]);
         let watchers = Watchers::new(observe, stack);
-        let mut recorder = Recorder { requests: Requests::default(), measure, watchers, entered: 0, earlier: Snapshot::default() };
+        let mut recorder =
+            Recorder { requests: Requests::default(), measure, watchers, entered: 0, earlier: Snapshot::default() };
         recorder.measure.begin(stack.now(), Snapshot::of(stack), 0);
         let stats = recorder.measure.before.device;
         recorder.tell(Event::MeasuringBegins(&stats), stack);
