@@ -144,7 +144,6 @@ fn a_record_goes_on_after_a_power_cut() {
     assert!(part.rows().all(|row| row.stages.iter().map(|time| time.0).sum::<u64>() == row.latency().0));
     assert_eq!((result.completed, result.failed), (15, 5));
     // The device counts from 0 again after each cut; the result has all of it.
-    assert_eq!(result.counters.device["host_reads"], 5);
     let written = result.counters.device["host_units_written"];
     assert!((5..=10).contains(&written), "those of the last cut may not have begun: {written}");
     let rows = rows.lock().unwrap();
