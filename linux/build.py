@@ -273,6 +273,13 @@ MORE: dict[str, tuple[tuple[str, str, str], ...]] = {
             r"(?m)^\ttag_set->queue_depth = shost->can_queue;\n",
             "\\g<0>\ttag_set->reserved_tags = hp_ufs_reserved_tags();\n",
         ),
+        # HPB's memory goes after its units and not before them, and only if the device has had HPB.
+        (
+            "drivers/ufs/core/ufshcd.c",
+            r"(?m)^(\tufshpb_remove\(hba\);\n)((?:\t.*\n){4}\tscsi_remove_host\(hba->host\);\n)",
+            r"\2\1",
+        ),
+        ("drivers/ufs/core/ufshpb.c", r"(?m)^\tdestroy_workqueue\(ufshpb_wq\);\n\}", "\tif (ufshpb_wq)\n\t\\g<0>"),
         *HPBVALVE,
     ),
     # It looks for relative names in descriptor -1.

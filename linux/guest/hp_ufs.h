@@ -18,6 +18,7 @@
 #include <linux/rbtree.h>
 #include <linux/shrinker.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <scsi/scsi_cmnd.h>
 #include <scsi/scsi_device.h>
@@ -202,6 +203,9 @@ struct hp_ufs {
 	struct list_head unused_commands;
 	struct list_head to_issue;
 	void *transfer;
+	/* Own commands that are neither unused nor to be issued, and who waits until there are none. */
+	u32 under_way;
+	wait_queue_head_t quiet;
 
 	/* Commands of the block layer. */
 	struct hp_ufs_slot slot[HP_UFS_TAGS];

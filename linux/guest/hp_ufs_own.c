@@ -165,21 +165,47 @@ static bool next_command(struct hp_ufs *hp, struct hp_ufs_command *c)
 	return next_bitmap(hp, c);
 }
 
+/* The unit that stands for the device, which always is there while it is used; NULL if it goes. */
+static struct scsi_device *get_device_unit(struct ufs_hba *hba)
+{
+	struct scsi_device *unit;
+	unsigned long flags;
+
+	spin_lock_irqsave(hba->host->host_lock, flags);
+	unit = hba->ufs_device_wlun;
+	if (unit && scsi_device_get(unit))
+		unit = NULL;
+	spin_unlock_irqrestore(hba->host->host_lock, flags);
+	return unit;
+}
+
+/* A request in the unit's queue, or, if that is being frozen and waits for requests that wait for this one, another. */
+static struct request *get_request(struct hp_ufs *hp, blk_opf_t opf)
+{
+	blk_mq_req_flags_t flags = BLK_MQ_REQ_NOWAIT | BLK_MQ_REQ_RESERVED;
+	struct request *rq = scsi_alloc_request(hp->sdev->request_queue, opf, flags);
+	struct scsi_device *unit;
+
+	if (!IS_ERR(rq))
+		return rq;
+	unit = get_device_unit(hp->hba);
+	if (!unit)
+		return rq;
+	rq = scsi_alloc_request(unit->request_queue, opf, flags);
+	scsi_device_put(unit);
+	return rq;
+}
+
 /* Hands a command to the block layer. False if it has no room at the moment. */
 static bool issue(struct hp_ufs *hp, struct hp_ufs_command *c)
 {
 	bool out = c->code == HP_UFS_SEGMENT_WRITE || c->code == HP_UFS_VALID_BITMAP;
 	void *data = c->code == HP_UFS_ENTRY_TRANSFER ? hp->transfer : c->data;
 	blk_opf_t opf = out ? REQ_OP_DRV_OUT : REQ_OP_DRV_IN;
-	blk_mq_req_flags_t flags = BLK_MQ_REQ_NOWAIT | BLK_MQ_REQ_RESERVED;
+	struct request *rq = get_request(hp, opf);
 	struct hp_ufs_cdb *cdb;
 	struct scsi_cmnd *cmd;
-	struct request *rq;
 
-	rq = scsi_alloc_request(hp->sdev->request_queue, opf, flags);
-	/* A queue that is being frozen waits for requests that may wait for this one: there is another one. */
-	if (IS_ERR(rq) && hp->hba->ufs_device_wlun)
-		rq = scsi_alloc_request(hp->hba->ufs_device_wlun->request_queue, opf, flags);
 	if (IS_ERR(rq))
 		return false;
 	if (c->bytes && blk_rq_map_kern(rq->q, rq, data, c->bytes, GFP_NOIO)) {
@@ -203,6 +229,24 @@ static bool issue(struct hp_ufs *hp, struct hp_ufs_command *c)
 	return true;
 }
 
+/* An own command is neither with the block layer nor on its way there. Who lets go of the unit waits for all of them. */
+static void not_under_way(struct hp_ufs *hp)
+{
+	if (!--hp->under_way)
+		wake_up_all(&hp->quiet);
+}
+
+/* What could not be issued goes first. */
+static struct hp_ufs_command *next_to_issue(struct hp_ufs *hp)
+{
+	struct hp_ufs_command *c = list_first_entry_or_null(&hp->to_issue, struct hp_ufs_command, list);
+
+	if (c)
+		return c;
+	c = list_first_entry_or_null(&hp->unused_commands, struct hp_ufs_command, list);
+	return c && next_command(hp, c) ? c : NULL;
+}
+
 static void work(struct work_struct *work)
 {
 	struct hp_ufs *hp = container_of(work, struct hp_ufs, work);
@@ -212,15 +256,12 @@ static void work(struct work_struct *work)
 
 	for (;;) {
 		spin_lock_irqsave(&hp->lock, flags);
-		c = list_first_entry_or_null(&hp->to_issue, struct hp_ufs_command, list);
-		if (!c) {
-			c = list_first_entry_or_null(&hp->unused_commands, struct hp_ufs_command, list);
-			if (hp->stopped || !c || !next_command(hp, c))
-				c = NULL;
-		}
-		if (c)
+		c = hp->stopped ? NULL : next_to_issue(hp);
+		if (c) {
 			list_del_init(&c->list);
-		later = !c && hp->memory_short;
+			hp->under_way++;
+		}
+		later = !c && hp->memory_short && !hp->stopped;
 		spin_unlock_irqrestore(&hp->lock, flags);
 		if (later)
 			queue_delayed_work(hp->queue, &hp->later, 1);
@@ -229,8 +270,11 @@ static void work(struct work_struct *work)
 		if (!issue(hp, c)) {
 			spin_lock_irqsave(&hp->lock, flags);
 			list_add(&c->list, &hp->to_issue);
+			not_under_way(hp);
+			later = !hp->stopped;
 			spin_unlock_irqrestore(&hp->lock, flags);
-			queue_delayed_work(hp->queue, &hp->later, 1);
+			if (later)
+				queue_delayed_work(hp->queue, &hp->later, 1);
 			return;
 		}
 	}
@@ -328,6 +372,8 @@ static enum rq_end_io_ret ended(struct request *rq, blk_status_t status)
 	bool good = status == BLK_STS_OK && !cmd->result;
 	unsigned long flags, ready;
 
+	/* Who lets go of the unit waits for this, too. */
+	rcu_read_lock();
 	spin_lock_irqsave(&hp->lock, flags);
 	if (!good && goes_again(c, cmd)) {
 		list_add_tail(&c->list, &hp->to_issue);
@@ -336,10 +382,12 @@ static enum rq_end_io_ret ended(struct request *rq, blk_status_t status)
 			take_answer(hp, c, good, c->bytes - min_t(u32, c->bytes, cmd->resid_len));
 		list_add(&c->list, &hp->unused_commands);
 	}
+	not_under_way(hp);
 	ready = hp_ufs_unpark(hp);
 	hp_ufs_kick(hp);
 	spin_unlock_irqrestore(&hp->lock, flags);
 	hp_ufs_send_parked(hp, ready);
+	rcu_read_unlock();
 	return RQ_END_IO_FREE;
 }
 
@@ -400,7 +448,7 @@ void hp_ufs_start_timer(struct hp_ufs *hp)
 {
 	ktime_t due = poll_due(hp);
 
-	if (hp->timer_runs || due == KTIME_MAX)
+	if (hp->stopped || hp->timer_runs || due == KTIME_MAX)
 		return;
 	hp->timer_runs = true;
 	hrtimer_start(&hp->timer, due, HRTIMER_MODE_ABS);
@@ -416,6 +464,7 @@ bool hp_ufs_has_work(struct hp_ufs *hp)
 
 void hp_ufs_init_work(struct hp_ufs *hp)
 {
+	init_waitqueue_head(&hp->quiet);
 	INIT_WORK(&hp->work, work);
 	INIT_DELAYED_WORK(&hp->later, work_later);
 	hrtimer_init(&hp->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);

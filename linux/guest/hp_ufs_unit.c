@@ -4,6 +4,7 @@
  */
 #include <linux/delay.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/slab.h>
 #include <scsi/scsi_host.h>
 #include <asm/unaligned.h>
@@ -30,8 +31,9 @@ static bool shrinks = true;
 module_param(shrinks, bool, 0444);
 MODULE_PARM_DESC(shrinks, "Segments are given up when memory is short.");
 
-/* The units with HP-UFS; changed only while units come and go. */
+/* The units with HP-UFS. One that is reset, or goes to sleep, does not go meanwhile. */
 static LIST_HEAD(all);
+static DEFINE_MUTEX(all_lock);
 
 unsigned int hp_ufs_reserved_tags(void)
 {
@@ -241,9 +243,11 @@ void hp_ufs_init_lu(struct ufs_hba *hba, struct scsi_device *sdev)
 	hp->shrinker.seeks = DEFAULT_SEEKS;
 	if (shrinks && register_shrinker(&hp->shrinker, "hp_ufs"))
 		hp->shrinks = false;
+	mutex_lock(&all_lock);
+	list_add_rcu(&hp->list, &all);
+	mutex_unlock(&all_lock);
 	spin_lock_irqsave(&hp->lock, flags);
 	survey(hp, &d);
-	list_add_rcu(&hp->list, &all);
 	hp_ufs_kick(hp);
 	spin_unlock_irqrestore(&hp->lock, flags);
 	wait_for_completion(&hp->known);
@@ -253,20 +257,49 @@ void hp_ufs_init_lu(struct ufs_hba *hba, struct scsi_device *sdev)
 		    hp->blocks, hp->block_units, hp->host_number);
 }
 
+static void stop(struct hp_ufs *hp)
+{
+	unsigned long flags, parked;
+	int tag;
+
+	spin_lock_irqsave(&hp->lock, flags);
+	hp->stopped = true;
+	parked = hp->parked;
+	hp->parked = 0;
+	spin_unlock_irqrestore(&hp->lock, flags);
+	for_each_set_bit(tag, &parked, HP_UFS_TAGS)
+		hp_ufs_give_back(hp->hba, tag, DID_REQUEUE << 16);
+}
+
+static bool is_quiet(struct hp_ufs *hp)
+{
+	unsigned long flags;
+	bool quiet;
+
+	spin_lock_irqsave(&hp->lock, flags);
+	quiet = !hp->under_way;
+	spin_unlock_irqrestore(&hp->lock, flags);
+	return quiet;
+}
+
+/* The unit goes, and nobody uses it any more. Its segments need not be written: the device is switched off. */
 void hp_ufs_destroy_lu(struct scsi_device *sdev)
 {
 	struct hp_ufs *hp = hp_ufs_of_device(sdev);
 
 	if (!hp)
 		return;
-	hp->stopped = true;
+	mutex_lock(&all_lock);
+	list_del_rcu(&hp->list);
+	mutex_unlock(&all_lock);
+	stop(hp);
+	wait_event(hp->quiet, is_quiet(hp));
 	hrtimer_cancel(&hp->timer);
 	cancel_delayed_work_sync(&hp->expiry);
 	cancel_delayed_work_sync(&hp->later);
 	cancel_work_sync(&hp->work);
 	if (hp->shrinks)
 		unregister_shrinker(&hp->shrinker);
-	list_del_rcu(&hp->list);
 	synchronize_rcu();
 	free_all(hp);
 }
@@ -310,52 +343,45 @@ static void go_on(struct hp_ufs *hp)
 	spin_unlock_irqrestore(&hp->lock, flags);
 }
 
-static void stop(struct hp_ufs *hp)
-{
-	unsigned long flags, parked;
-	int tag;
-
-	spin_lock_irqsave(&hp->lock, flags);
-	hp->stopped = true;
-	parked = hp->parked;
-	hp->parked = 0;
-	spin_unlock_irqrestore(&hp->lock, flags);
-	for_each_set_bit(tag, &parked, HP_UFS_TAGS)
-		hp_ufs_give_back(hp->hba, tag, DID_REQUEUE << 16);
-}
-
 /* The controller is reset, or has come back. */
 void hp_ufs_reset(struct ufs_hba *hba, bool begins)
 {
-	struct hp_ufs *hp = of_hba(hba);
+	struct hp_ufs *hp;
 
-	if (!hp)
-		return;
-	if (begins)
+	mutex_lock(&all_lock);
+	hp = of_hba(hba);
+	if (hp && begins)
 		stop(hp);
-	else
+	else if (hp)
 		go_on(hp);
+	mutex_unlock(&all_lock);
 }
 
 /* The device goes to sleep; nothing is under way any more. */
 void hp_ufs_suspend(struct ufs_hba *hba)
 {
-	struct hp_ufs *hp = of_hba(hba);
+	struct hp_ufs *hp;
 
-	if (!hp)
-		return;
-	stop(hp);
-	hrtimer_cancel(&hp->timer);
-	hp->timer_runs = false;
-	flush_workqueue(hp->queue);
+	mutex_lock(&all_lock);
+	hp = of_hba(hba);
+	if (hp) {
+		stop(hp);
+		hrtimer_cancel(&hp->timer);
+		hp->timer_runs = false;
+		flush_workqueue(hp->queue);
+	}
+	mutex_unlock(&all_lock);
 }
 
 void hp_ufs_resume(struct ufs_hba *hba)
 {
-	struct hp_ufs *hp = of_hba(hba);
+	struct hp_ufs *hp;
 
+	mutex_lock(&all_lock);
+	hp = of_hba(hba);
 	if (hp && hp->stopped)
 		go_on(hp);
+	mutex_unlock(&all_lock);
 }
 
 /* sysfs: hp_ufs_stats and hp_ufs_params of the unit. */

@@ -18,6 +18,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/platform_device.h>
+#include <linux/pm_runtime.h>
 #include <linux/time-internal.h>
 #include <ufs/ufshcd.h>
 #include <ufs/ufshci.h>
@@ -30,6 +31,8 @@
 #include "ufsim_clock.h"
 
 #define NEVER		(~0ULL)
+/* Among the registers that the standard leaves to vendors: a write switches the device off and on. */
+#define REG_POWER	0xc0
 /* If an interrupt is pending that nobody takes, the line is looked at again after so many ns. */
 #define LOOK_AGAIN	1000
 
@@ -270,25 +273,94 @@ static struct resource space = {
 	.flags = IORESOURCE_MEM,
 };
 
+/*
+ * Most phones reset the device with the controller. It is as if the power had failed: data that was never flushed is
+ * lost, of which Linux knows nothing. So this is off by default.
+ */
+static bool device_reset;
+module_param(device_reset, bool, 0644);
+MODULE_PARM_DESC(device_reset, "A reset of the controller switches the device off and on.");
+
+static void switch_off(struct ufs_hba *hba)
+{
+	ufshcd_writel(hba, 1, REG_POWER);
+}
+
+static int reset_device(struct ufs_hba *hba)
+{
+	if (!device_reset)
+		return -EOPNOTSUPP;
+	switch_off(hba);
+	return 0;
+}
+
+/*
+ * The device is ready to lose its power, and it does (JESD220E clause 7.4, UFS-PowerDown). When the guest ends, what
+ * becomes of the device is not its own to say.
+ */
+static int suspend(struct ufs_hba *hba, enum ufs_pm_op op, enum ufs_notify_change_status status)
+{
+	if (op != UFS_SHUTDOWN_PM && status == POST_CHANGE && ufshcd_is_ufs_dev_poweroff(hba) &&
+	    ufshcd_is_link_off(hba))
+		switch_off(hba);
+	return 0;
+}
+
+static const struct ufs_hba_variant_ops ops = {
+	.name = "ufsim",
+	.exit = switch_off,
+	.suspend = suspend,
+	.device_reset = reset_device,
+};
+
+static void unmap(void *base)
+{
+	iounmap((__force void __iomem *)base);
+}
+
+/* The driver is taken from the device: what was made in probe() goes, last first. */
+static void leave(void *hba)
+{
+	ufshcd_remove(hba);
+}
+
 static int probe(struct platform_device *device)
 {
+	struct device *dev = &device->dev;
 	struct ufs_hba *hba;
 	void __iomem *base;
 	int err;
 
-	err = ufshcd_alloc_host(&device->dev, &hba);
-	if (err)
-		return err;
 	base = ioremap(space.start, resource_size(&space));
 	if (!base)
 		return -ENOMEM;
+	err = devm_add_action_or_reset(dev, unmap, (__force void *)base);
+	if (err)
+		return err;
+	err = ufshcd_alloc_host(dev, &hba);
+	if (err)
+		return err;
+	hba->vops = &ops;
 	hba->caps |= UFSHCD_CAP_WB_EN;	/* WriteBooster, if the device has it */
-	return ufshcd_init(hba, base, irq);
+	err = ufshcd_init(hba, base, irq);
+	if (err)
+		return err;
+	pm_runtime_set_active(dev);
+	err = devm_pm_runtime_enable(dev);
+	if (err) {
+		ufshcd_remove(hba);
+		return err;
+	}
+	return devm_add_action_or_reset(dev, leave, hba);
 }
+
+static const struct dev_pm_ops power = {
+	SET_RUNTIME_PM_OPS(ufshcd_runtime_suspend, ufshcd_runtime_resume, NULL)
+};
 
 static struct platform_driver driver = {
 	.probe = probe,
-	.driver = { .name = "ufsim" },
+	.driver = { .name = "ufsim", .pm = &power },
 };
 
 static int __init ufsim_init(void)

@@ -17,7 +17,7 @@ use lab::oracle::Oracle;
 use lab::{Digest, Machine, Recorder, Stack, Turn, assemble_stack, of_data};
 use ledger::{Ledger, Span, Version};
 use ufs::{Command, Status, Tag};
-use units::{AppId, Lpa, SimTime};
+use units::{AppId, Lpa, Seq, SimTime};
 use workload::Rng;
 
 use crate::UNIT;
@@ -81,6 +81,8 @@ pub struct Engine {
     pub(crate) saving: Saving,
     /// Since when the device recovers.
     pub(crate) recovering: Option<SimTime>,
+    /// The last change that it found on flash then.
+    pub(crate) found: Seq,
     last_stamp: u32,
     done: VecDeque<Answer>,
     /// Everything up to here has been handled.
@@ -146,7 +148,7 @@ impl Engine {
     ) -> Engine {
         stack.device.note_programmed();
         let horizon = stack.now();
-        let last_completion = stack.events();
+        let (last_completion, found) = (stack.events(), stack.device.applied());
         Engine {
             stack: Some(stack),
             driver_config,
@@ -157,6 +159,7 @@ impl Engine {
             waiting: Vec::new(),
             saving: Saving::No,
             recovering: None,
+            found,
             last_stamp: 0,
             done: VecDeque::new(),
             horizon,
@@ -511,6 +514,11 @@ impl Engine {
             Some(outside) => outside.ended(Tag(token as u8), result, at),
             None => self.done.push_back(Answer { token, result, at, latency }),
         }
+    }
+
+    /// The requests under way.
+    pub(crate) fn under_way(&self) -> Vec<u32> {
+        (0..).zip(&self.under).filter(|(_, under)| under.is_some()).map(|(id, _)| id).collect()
     }
 
     /// Every request under way ends without having been done.

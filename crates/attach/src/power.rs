@@ -3,7 +3,7 @@
 use ftl::Unpowered;
 use host::{Driver, HostConfigError};
 use nand::Faults;
-use units::{Nanos, SimTime};
+use units::{Nanos, Seq, SimTime};
 
 use crate::ask::Failure;
 use crate::engine::Engine;
@@ -22,10 +22,12 @@ impl Engine {
         if let Some(log) = &mut self.log {
             log.cut(now);
         }
+        let lost = self.under_way();
+        if let (Some(recorder), Some(stack)) = (&mut self.recorder, &mut self.stack) {
+            recorder.cut(lost.into_iter(), stack);
+        }
         self.fail_all(Failure::PowerCut);
         self.outside.iter_mut().for_each(Outside::forget);
-        // A record is of one host; who wants it has taken it.
-        self.recorder = None;
         self.saving = Saving::No;
         self.contents.power_cut();
         self.tally.cuts += 1;
@@ -41,6 +43,9 @@ impl Engine {
         stack.device.note_programmed();
         self.last_completion = stack.events();
         self.recovering = Some(stack.now());
+        if let Some(recorder) = &mut self.recorder {
+            recorder.restarted(&mut stack);
+        }
         self.stack = Some(stack);
         self.attach_if_ready();
     }
@@ -50,6 +55,10 @@ impl Engine {
         let Some(since) = self.recovering.filter(|_| self.stack_ref().device.is_ready()) else { return };
         self.recovering = None;
         let (config, outside) = (self.driver_config, self.outside.is_some());
+        if let (Some(recorder), Some(stack)) = (&mut self.recorder, &self.stack) {
+            recorder.driver_leaves(stack);
+        }
+        self.found = self.stack_ref().device.applied();
         let stack = self.stack();
         stack.driver = match outside {
             true => Driver::relay(stack.device.info()),
@@ -77,6 +86,11 @@ impl Engine {
         }
         let seed = self.dice.bits();
         self.stack().device.set_faults(Faults { seed, ..faults });
+    }
+
+    /// The last change that the device found on flash when it was switched on last. Valid only when it is ready.
+    pub fn found(&self) -> Seq {
+        self.found
     }
 
     /// Power cuts so far: the number of the host that uses the device.

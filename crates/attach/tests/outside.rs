@@ -1,16 +1,21 @@
 //! A host outside that makes its own commands: its data, its own kinds of command, its mistakes, and power cuts.
 
 use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
 
-use lab::{Outside, Spec};
+use lab::{LogPart, Logging, Observe, Outside, Ran, Recorder, SeriesTo, Spec};
 use ufs::{Command, DataIn, DataOut, Op, Status, Tag};
 use ufsim_attach::{Engine, MemoryStore, Relayed, UNIT};
 use units::{Lpa, SegmentId, Seq};
 
-fn engine(scheme: &str) -> Engine {
+fn machine(scheme: &str) -> (Outside, Engine) {
     let spec = Spec { profile: "tiny".into(), ..Spec::new(scheme, "") };
-    let (_, stack, expected) = Outside::begin(&spec, &mut |_| ControlFlow::Continue(())).expect("a machine");
-    Engine::for_outside(stack, &expected, 7, Box::new(MemoryStore::new()))
+    let (outside, stack, expected) = Outside::begin(&spec, &mut |_| ControlFlow::Continue(())).expect("a machine");
+    (outside, Engine::for_outside(stack, &expected, 7, Box::new(MemoryStore::new())))
+}
+
+fn engine(scheme: &str) -> Engine {
+    machine(scheme).1
 }
 
 fn begin(engine: &mut Engine, tag: u8, op: Op, data: Vec<u8>) {
@@ -101,4 +106,47 @@ fn a_power_cut_takes_what_was_under_way_and_keeps_what_was_promised() {
         let found = read(&mut engine, 0, 1)[0];
         assert!(found == round || found == 100 + round, "{found} in round {round}");
     }
+}
+
+/// Sum of a column of a series.
+fn sum(columns: &[lab::Column], name: &str) -> u64 {
+    let column = columns.iter().find(|column| column.name == name).expect("a column");
+    column.bytes.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap())).sum()
+}
+
+#[test]
+fn a_record_goes_on_after_a_power_cut() {
+    let (outside, mut engine) = machine("ufs");
+    let rows = Arc::new(Mutex::new(Vec::new()));
+    let kept = rows.clone();
+    let sink = Box::new(move |columns| {
+        kept.lock().unwrap().push(columns);
+        ControlFlow::Continue(())
+    });
+    let series = SeriesTo::new("10s", sink).expect("a step");
+    let observe = Observe { series: Some(series), ..Observe::logging(Logging::First(1000)) };
+    engine.record(engine.now(), |stack| Recorder::new("outside", observe, stack));
+    for round in 1..=5 {
+        write(&mut engine, 0, round, true);
+        begin(&mut engine, 9, Op::Write { lpa: Lpa(7), len: 1, fua: true }, vec![round; UNIT]);
+        engine.cut(engine.now());
+        while !engine.is_ready() {
+            engine.step();
+        }
+        assert_eq!(read(&mut engine, 0, 1)[0], round);
+    }
+    let (recorder, stack) = engine.take_record().expect("it goes on");
+    let Ran { result, requests, .. } = outside.result("outside", recorder, stack).expect("a result");
+    let part: LogPart = requests.expect("a log");
+    let logged: Vec<(&str, u32, bool)> =
+        part.rows().map(|row| (row.request.op.name(), row.lpa.0, row.status != Status::Good)).collect();
+    assert_eq!(logged, [("write", 0, false), ("write", 7, true), ("read", 0, false)].repeat(5));
+    assert!(part.rows().all(|row| row.stages.iter().map(|time| time.0).sum::<u64>() == row.latency().0));
+    assert_eq!((result.completed, result.failed), (15, 5));
+    // The device counts from 0 again after each cut; the result has all of it.
+    let written = result.counters.device["host_units_written"];
+    assert!((5..=10).contains(&written), "those of the last cut may not have begun: {written}");
+    let rows = rows.lock().unwrap();
+    assert_eq!(rows.iter().map(|columns| sum(columns, "host_units_written")).sum::<u64>(), written);
+    assert_eq!(rows.iter().map(|columns| sum(columns, "requests")).sum::<u64>(), 15);
 }

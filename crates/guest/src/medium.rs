@@ -16,7 +16,8 @@ pub struct Simulated {
     info: DeviceInfo,
     /// The engine's time when the guest's clock was 0.
     began: SimTime,
-    power_on: PowerOn,
+    /// How often the device was switched on.
+    power_ons: u32,
     /// A guest has used the device since it was switched on.
     used: bool,
     answers: VecDeque<Answer>,
@@ -26,8 +27,7 @@ impl Simulated {
     /// The device of an engine with a host outside. The guest's clock is 0 now.
     pub fn new(engine: Engine) -> Simulated {
         let (info, began) = (engine.stack_ref().device.info(), engine.now());
-        let power_on = PowerOn::default();
-        Simulated { engine, info, began, power_on, used: false, answers: VecDeque::new() }
+        Simulated { engine, info, began, power_ons: 0, used: false, answers: VecDeque::new() }
     }
 
     /// A guest is switched on: its clock is 0 now. Nothing of an earlier one is under way any more. With `both` the
@@ -43,8 +43,7 @@ impl Simulated {
         while self.engine.relayed().is_some() {}
         self.answers.clear();
         self.began = self.engine.now();
-        let last_change = self.engine.stack_ref().device.applied();
-        self.power_on = PowerOn { count: self.power_on.count + 1, last_change };
+        self.power_ons += 1;
     }
 
     /// Records requests from a time of the guest on.
@@ -110,7 +109,13 @@ impl Medium for Simulated {
     }
 
     fn power_on(&self) -> PowerOn {
-        self.power_on
+        PowerOn { count: self.power_ons, last_change: self.engine.found() }
+    }
+
+    fn power_cycle(&mut self, at: SimTime) {
+        self.engine.cut(self.inside(at));
+        self.answers.clear();
+        self.power_ons += 1;
     }
 
     fn submit(&mut self, at: SimTime, command: Command, data: Vec<u8>) {

@@ -163,6 +163,7 @@ impl<M: Medium> Controller<M> {
         let enabled = self.read(reg::HCE) & 1 != 0;
         match register {
             reg::HCE => self.enable(value & 1 != 0, enabled),
+            reg::POWER => self.power_cycle(now),
             _ if !enabled => {}
             reg::IS => *self.reg(reg::IS) &= !value,
             reg::IE => *self.reg(reg::IE) = value & reg::IS_BITS,
@@ -216,6 +217,21 @@ impl<M: Medium> Controller<M> {
             self.reset_registers();
             *self.reg(reg::HCE) = u32::from(on);
             *self.reg(reg::HCS) = if on { reg::READY } else { 0 };
+        }
+    }
+
+    /// The device is switched off and on. What it was asked for is not answered any more; the driver's slots are its
+    /// own to clear.
+    fn power_cycle(&mut self, now: SimTime) {
+        self.counters.power_cycles += 1;
+        (0..reg::SLOTS).for_each(|slot| self.give_up(slot));
+        self.due.retain(|due| matches!(due.what, What::Uic(_)));
+        self.tasks.clear();
+        self.slots = Slots::default();
+        self.at_work = [None; reg::SLOTS as usize];
+        self.medium.power_cycle(now);
+        for control in self.device.reset() {
+            self.medium.control_booster(now, control);
         }
     }
 

@@ -21,13 +21,15 @@ pub struct Counters {
     pub aborted_slots: u64,
     /// Resets of the controller.
     pub resets: u64,
+    /// How often the driver has switched the device off and on.
+    pub power_cycles: u64,
     /// Descriptors, tables or addresses in guest memory that were wrong.
     pub bad_lists: u64,
 }
 
 impl Counters {
     /// Names and values.
-    pub fn named(&self) -> [(&'static str, u64); 10] {
+    pub fn named(&self) -> [(&'static str, u64); 11] {
         [
             ("commands", self.commands),
             ("local_commands", self.local_commands),
@@ -38,6 +40,7 @@ impl Counters {
             ("tasks", self.tasks),
             ("aborted_slots", self.aborted_slots),
             ("resets", self.resets),
+            ("power_cycles", self.power_cycles),
             ("bad_lists", self.bad_lists),
         ]
     }

@@ -35,6 +35,9 @@ pub trait Medium {
     /// What it found when it was switched on, for HP-UFS.
     fn power_on(&self) -> PowerOn;
 
+    /// The device loses its power at a time, and gets it back at once: nothing that was under way is ever answered.
+    fn power_cycle(&mut self, at: SimTime);
+
     /// A command leaves the host at a time. `data` are the blocks of a WRITE. The tag of the command is free: its last
     /// answer has been taken.
     fn submit(&mut self, at: SimTime, command: Command, data: Vec<u8>);

@@ -45,6 +45,8 @@ pub const UCMDARG1: u32 = 0x94;
 pub const UCMDARG2: u32 = 0x98;
 /// UIC command argument 3: value.
 pub const UCMDARG3: u32 = 0x9C;
+/// Power of the device: whatever is written switches it off and on. The standard leaves C0h to FFh to vendors.
+pub const POWER: u32 = 0xC0;
 
 /// Transfer request slots.
 pub const SLOTS: u8 = 32;

@@ -33,6 +33,7 @@ struct Blocks {
     under: VecDeque<(SimTime, Command, Vec<u8>)>,
     done: VecDeque<Answer>,
     recovering: bool,
+    cycles: u32,
     booster: Option<Booster>,
     /// What it was told of WriteBooster since somebody looked.
     told: Vec<BoosterControl>,
@@ -90,6 +91,12 @@ impl Medium for Blocks {
 
     fn health(&self) -> Health {
         Health { pre_eol: 2, life_time_slc: 3, life_time_data: 4 }
+    }
+
+    fn power_cycle(&mut self, _: SimTime) {
+        self.under.clear();
+        self.done.clear();
+        self.cycles += 1;
     }
 
     fn power_on(&self) -> PowerOn {
@@ -652,4 +659,26 @@ fn every_query_has_an_answer_of_the_standard() {
             }
         }
     }
+}
+
+#[test]
+fn a_device_that_loses_its_power_answers_nothing_more_and_begins_anew() {
+    let mut host = Host::new(false, false);
+    host.bring_up();
+    host.hear_of_reset();
+    host.write_blocks(3, 40, &[7; BLOCK]);
+    assert_eq!(host.wait(3)[7], 0);
+    host.write_blocks(4, 41, &[8; BLOCK]);
+    host.write(reg::POWER, 1);
+    assert_eq!((host.controller.medium().cycles, host.controller.counters().power_cycles), (1, 1));
+    assert_eq!(host.controller.next_event(), None, "nobody answers");
+    assert_eq!(host.read(reg::UTRLDBR), 1 << 4, "the slot is the driver's to clear");
+    // As after a reset of the controller, which does not reach the device.
+    host.write(reg::HCE, 0);
+    host.write(reg::POWER, 1);
+    assert_eq!(host.controller.medium().cycles, 2, "a controller that is off has power to switch, too");
+    host.bring_up();
+    host.hear_of_reset();
+    let found = host.scsi_in(4, 0, &blocks_cdb(0x28, 40, 2), 2 * BLOCK);
+    assert!(found == [[7; BLOCK], [0; BLOCK]].concat());
 }

@@ -32,6 +32,10 @@ pub trait CounterSet: Clone + Copy + Default {
 
     /// Values of the counters, in the same order.
     fn values(&self) -> Vec<u64>;
+
+    /// Those of two that counted one after the other. A gauge is that of `self`, the later one.
+    #[must_use]
+    fn with_earlier(&self, earlier: &Self) -> Self;
 }
 
 /// Several sets of counters, as a tuple.
@@ -109,6 +113,17 @@ macro_rules! counters {
 
             fn values(&self) -> Vec<u64> {
                 vec![$(self.$name),*]
+            }
+
+            // A set may be empty.
+            #[allow(unused_mut, unused_variables)]
+            fn with_earlier(&self, earlier: &Self) -> Self {
+                let mut sum = *self;
+                let mut gauges = Self::COUNTERS.iter().map(|counter| counter.gauge);
+                $(if gauges.next() == Some(false) {
+                    sum.$name += earlier.$name;
+                })*
+                sum
             }
         }
     };

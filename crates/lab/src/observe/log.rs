@@ -173,6 +173,11 @@ impl RequestLog {
         }
     }
 
+    /// The commands under way are lost.
+    pub(super) fn cut(&mut self) {
+        self.ways.iter_mut().for_each(Vec::clear);
+    }
+
     /// The time up to now was spent in a stage by a request and by those that are merged with it, as far as it belongs
     /// to none yet.
     pub(super) fn spent(&mut self, leader: Ticket, requests: &mut Requests, stage: Stage, now: SimTime) {

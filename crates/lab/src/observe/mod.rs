@@ -161,6 +161,29 @@ impl Watchers {
         self.seen.clear();
     }
 
+    /// The device is about to lose its power: what it was doing ends here, and its counters with it.
+    pub fn cut(&mut self, scene: &mut Scene<'_>) {
+        scene.stack.take_seen(&mut self.seen);
+        if let Some(log) = &mut self.log {
+            log.seen(&self.seen);
+            log.cut();
+        }
+        if let Some(timeline) = self.timeline.as_mut().filter(|timeline| timeline.is_open()) {
+            let now = scene.stack.now();
+            self.seen.extend(scene.stack.device.under_way(now).into_iter().map(Seen::Device));
+            timeline.add(&self.seen, scene.stack);
+        }
+        if let Some(series) = &mut self.series {
+            series.cut(scene.stack);
+        }
+        self.seen.clear();
+    }
+
+    /// It has its power again, and notes nothing yet.
+    pub fn restarted(&mut self, stack: &mut Stack) {
+        stack.watch(self.scope);
+    }
+
     /// Something happens to a request.
     #[inline(never)]
     pub fn tell(&mut self, event: Event<'_>, scene: &mut Scene<'_>) {

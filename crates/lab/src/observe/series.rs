@@ -183,24 +183,36 @@ impl Series {
         self.began = None;
     }
 
-    /// Ends the interval at `end`.
-    fn close(&mut self, stack: &Stack, end: SimTime) {
-        let began = self.began.unwrap_or(self.from);
-        let (stats, levels) = (stack.device.stats(), stack.device.levels());
-        let since = |of: fn(&DeviceStats) -> u64| of(&stats) - of(&self.before);
-        self.row.written = since(|stats| stats.host_units_written);
-        self.row.programmed = [
+    /// The device is about to lose its power; its counters begin again at 0.
+    pub fn cut(&mut self, stack: &Stack) {
+        self.count(&stack.device.stats());
+        self.before = DeviceStats::default();
+    }
+
+    /// Adds what the device has counted since the last call.
+    fn count(&mut self, stats: &DeviceStats) {
+        let since = |of: fn(&DeviceStats) -> u64| of(stats) - of(&self.before);
+        let programmed = [
             since(|stats| stats.data_units_programmed + stats.padding_units),
             since(|stats| stats.map_units_programmed),
             since(|stats| stats.gc_units_programmed),
         ];
+        self.row.written += since(|stats| stats.host_units_written);
+        self.row.programmed.iter_mut().zip(programmed).for_each(|(sum, more)| *sum += more);
+        self.before = *stats;
+    }
+
+    /// Ends the interval at `end`.
+    fn close(&mut self, stack: &Stack, end: SimTime) {
+        let began = self.began.unwrap_or(self.from);
+        let levels = stack.device.levels();
+        self.count(&stack.device.stats());
         (self.row.at_ns, self.row.length_ns) = (self.from.since(began).0, end.since(self.from).0);
         self.row.free_superblocks = levels.free_superblocks;
         self.row.log_entries = levels.log;
         self.row.sram_buffers = levels.sram.iter().sum();
         self.row.host_cache_bytes = stack.driver.memory_bytes();
         self.row.latencies = std::array::from_fn(|place| latencies(&mut self.histograms[place]));
-        self.before = stats;
         self.from = end;
         self.rows.push(std::mem::take(&mut self.row));
         if self.rows.len() == PIECE {

@@ -63,6 +63,18 @@ impl Snapshot {
         }
     }
 
+    /// Adds what another driver has counted before.
+    pub fn add_host(&mut self, earlier: &Snapshot) {
+        self.host = self.host.with_earlier(&earlier.host);
+        add_schemes(&mut self.host_schemes, &earlier.host_schemes);
+    }
+
+    /// Adds what the device has counted before it was switched off and on. Flash counts on.
+    pub fn add_device(&mut self, earlier: &Snapshot) {
+        self.device = self.device.with_earlier(&earlier.device);
+        add_schemes(&mut self.mapping, &earlier.mapping);
+    }
+
     /// Every counter of the driver, those of its scheduler and its booster included.
     pub fn of_host(&self) -> impl Iterator<Item = (&'static Counter, u64)> {
         HostStats::COUNTERS.iter().zip(self.host.values()).chain(self.host_schemes.iter().copied())
@@ -86,6 +98,15 @@ impl Snapshot {
     /// Flash operations of every kind.
     pub fn operations(&self) -> u64 {
         nand::Kind::ALL.iter().map(|&kind| self.nand.total_ops(kind)).sum()
+    }
+}
+
+/// Adds counters of the same schemes; without earlier ones there is nothing to add.
+fn add_schemes(later: &mut [(&'static Counter, u64)], earlier: &[(&'static Counter, u64)]) {
+    for ((counter, value), (_, before)) in later.iter_mut().zip(earlier) {
+        if !counter.gauge {
+            *value += before;
+        }
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Recorder {
     pub(crate) measure: Measure,
     pub(crate) watchers: Option<Box<Watchers>>,
     entered: u64,
+    /// What drivers and devices have counted that power cuts have ended.
+    earlier: Snapshot,
 }
 
 impl Recorder {
@@ -29,7 +31,8 @@ impl Recorder {
         let mut measure = Measure::default();
         measure.name_groups(&[GroupInfo { name: name.into(), measured: true, options: Default::default() }]);
         let watchers = Watchers::new(observe, stack);
-        let mut recorder = Recorder { requests: Requests::default(), measure, watchers, entered: 0 };
+        let mut recorder =
+            Recorder { requests: Requests::default(), measure, watchers, entered: 0, earlier: Snapshot::default() };
         recorder.measure.begin(stack.now(), Snapshot::of(stack), 0);
         let stats = recorder.measure.before.device;
         recorder.tell(Event::MeasuringBegins(&stats), stack);
@@ -92,6 +95,39 @@ impl Recorder {
         self.requests.leave(ticket);
     }
 
+    /// The device is about to lose its power, and with it these requests: they fail now.
+    pub fn cut(&mut self, lost: impl Iterator<Item = u32>, stack: &mut Stack) {
+        if let Some(watchers) = &mut self.watchers {
+            watchers.cut(&mut Scene { stack, requests: &mut self.requests, processes: &[] });
+        }
+        for ticket in lost.map(Ticket) {
+            let slot = self.requests.get(ticket);
+            // No response says so; this one stands for none.
+            slot.status = ufs::Status::WriteProtected;
+            self.measure.failed += 1;
+            self.measure.completed(slot, stack.now());
+            self.tell(Event::Completed(ticket), stack);
+            self.requests.leave(ticket);
+        }
+        let mut ended = Snapshot::of(stack);
+        ended.add_device(&self.earlier);
+        (self.earlier.device, self.earlier.mapping) = (ended.device, ended.mapping);
+    }
+
+    /// The device has its power again, and nobody looks at it yet.
+    pub fn restarted(&mut self, stack: &mut Stack) {
+        if let Some(watchers) = &mut self.watchers {
+            watchers.restarted(stack);
+        }
+    }
+
+    /// The driver of the stack is about to be replaced.
+    pub fn driver_leaves(&mut self, stack: &Stack) {
+        let mut ended = Snapshot::of(stack);
+        ended.add_host(&self.earlier);
+        (self.earlier.host, self.earlier.host_schemes) = (ended.host, ended.host_schemes);
+    }
+
     /// Nothing more is recorded. Requests under way are not counted: nobody waits for them any more.
     pub fn end(&mut self, stack: &mut Stack) -> (Snapshot, Option<LogPart>) {
         self.measure.submitted = self.measure.completed;
@@ -100,7 +136,10 @@ impl Recorder {
             watchers.end(&mut scene);
             watchers.take_log(&[])
         });
-        (Snapshot::of(stack), log)
+        let mut after = Snapshot::of(stack);
+        after.add_host(&self.earlier);
+        after.add_device(&self.earlier);
+        (after, log)
     }
 
     fn tell(&mut self, event: Event<'_>, stack: &mut Stack) {
