@@ -135,7 +135,7 @@ fn other_limits_and_tests_of_boosters_mean_nothing_here() {
 }
 
 #[test]
-#[should_panic(expected = "tags = 1: must be 2 to 32")]
+#[should_panic(expected = "tags = 1: must be 2 to 256")]
 fn unchecked_settings_are_a_bug() {
     Driver::new(HostConfig { tags: 1, ..HostConfig::default() }, INFO);
 }
