@@ -17,10 +17,13 @@ pub(crate) fn smallest(case: &Case, what: String, last: u32, tried: &dyn Fn(u32)
     best.reduced.acts = Some(acts);
     let mut shrinker = Shrinker { best, what, attempts: 0, effort, tried };
     // Without conditions and a queue, few acts depend on others.
-    shrinker.make_plain(PLAIN.map(str::to_owned));
+    let keys = case.script().set.into_iter().map(|(key, _)| key.to_owned());
+    let names: Vec<String> = PLAIN.map(str::to_owned).into_iter().chain(keys).collect();
+    if !shrinker.make_all_plain(&names) {
+        shrinker.make_plain(&names[..PLAIN.len()]);
+    }
     shrinker.leave_out_acts();
-    let keys: Vec<String> = case.script().set.into_iter().map(|(key, _)| key.to_owned()).collect();
-    if shrinker.make_plain(PLAIN.map(str::to_owned).into_iter().chain(keys)) {
+    if shrinker.make_plain(&names) {
         shrinker.leave_out_acts();
     }
     (shrinker.best, shrinker.what)
@@ -83,13 +86,20 @@ impl Shrinker<'_> {
         }
     }
 
+    /// True if all of these could be made plain at once, which takes one attempt.
+    fn make_all_plain(&mut self, names: &[String]) -> bool {
+        let mut case = self.best.clone();
+        case.reduced.plain = names.to_vec();
+        self.try_case(case)
+    }
+
     /// True if any of these could be made plain.
-    fn make_plain(&mut self, names: impl IntoIterator<Item = String>) -> bool {
+    fn make_plain(&mut self, names: &[String]) -> bool {
         let mut found = false;
         for name in names {
-            if !self.best.reduced.plain.contains(&name) {
+            if !self.best.reduced.plain.contains(name) {
                 let mut case = self.best.clone();
-                case.reduced.plain.push(name);
+                case.reduced.plain.push(name.clone());
                 found |= self.try_case(case);
             }
         }
