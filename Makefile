@@ -45,7 +45,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 
 help:
 	@echo "make demo     compare four schemes on a phone in use (about two minutes); picture in out/demo.png"
-	@echo "make test     everything that CI checks"
+	@echo "make test     everything that CI checks (half an hour)"
 	@echo "make quick    tests of the crates that have changed and of what depends on them directly (about two minutes)"
 	@echo "make example  the suite of tests for the scheme of the tutorial, a crate of its own"
 	@echo "make docs     build the documentation, out/site/index.html; every warning is an error"
@@ -75,7 +75,7 @@ help:
 demo: install
 	$(BIN)/ufsim demo
 
-# In this order, each told with its time; CONTRIBUTING.md has the times of a machine with two processors.
+# In this order, each told with its time.
 test:
 	@for step in check-format check-rust example check-python wheel-test; do \
 		begun=$$(date +%s); $(MAKE) --no-print-directory $$step || exit 1; \
