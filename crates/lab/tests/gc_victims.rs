@@ -440,8 +440,7 @@ fn hot_data_apart_cost_cost_benefit_less() {
         let (found, blocks) = measured("ideal", "cost_benefit", 1, heat.apart());
         let [expected, mixed] = [heat.apart(), heat.apart().mixed()].map(|heat| Counted::cost_benefit(heat, blocks));
         assert!((found / expected - 1.0).abs() < TOLERANCE, "{heat:?}: {found:.3}, counted out {expected:.3}");
-        let fewer = (found - 1.0) / (mixed - 1.0);
-        assert!(fewer < 0.65, "{heat:?}: {fewer:.3} of the copies that there are if they share blocks");
+        assert!(found < mixed, "{heat:?}: {found:.3}, mixed {mixed:.3}");
     }
 }
 
