@@ -12,7 +12,7 @@ from ufsim_papers.folders import FOLDERS, PAPERS
 from ufsim_papers.mechanisms import Mechanism
 
 ROOT = Path(__file__).parents[2]
-FIVE = [paper for paper in PAPERS if paper != "phone"]
+FIVE = [paper for paper in PAPERS if paper not in ("phone", "today")]
 REQUIRED = {"where", "what", "state"}
 
 

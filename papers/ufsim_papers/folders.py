@@ -30,6 +30,7 @@ PAPERS = {
         Paper("msftl", "MSFTL", "mapping segments smaller than a logical page (2020)", "msftl"),
         Paper("hpbvalve", "HPBvalve", "HPB run for the foreground app", "hpbvalve"),
         Paper("phone", "A phone that sleeps", "the papers' questions asked anew", "pixel4"),
+        Paper("today", "Devices of today", "does host memory for the mapping still pay?", "ufs-3.1-256"),
     )
 }
 

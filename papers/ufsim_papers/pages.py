@@ -6,7 +6,7 @@
 from collections.abc import Callable
 
 from ufsim_papers import map_drawing, mechanisms, scorecard
-from ufsim_papers.folders import PAPERS
+from ufsim_papers.folders import FOLDERS, PAPERS
 from ufsim_papers.markdown import code, table
 from ufsim_papers.mqsim import page as mqsim
 from ufsim_papers.registry import FIGURES
@@ -17,7 +17,7 @@ from ufsim_papers.telling import claims_table, reasons
 DOCUMENTS = {
     "papers/index.md": "papers/README.md",
     "papers/found.md": "papers/found.md",
-    **{f"papers/{name}.md": f"papers/{name}/README.md" for name in PAPERS if name != "phone"},
+    **{f"papers/{name}.md": f"papers/{name}/README.md" for name in PAPERS if (FOLDERS / name / "README.md").exists()},
     "explanation/mqsim.md": "papers/mqsim/README.md",
 }
 

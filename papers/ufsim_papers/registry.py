@@ -16,6 +16,7 @@ from ufsim_papers.msftl import phone as phone_traces
 from ufsim_papers.msftl import rules as msftl_rules
 from ufsim_papers.msftl import writes as msftl_writes
 from ufsim_papers.phone import gains, validation
+from ufsim_papers.today import stages, uses
 
 FIGURES: tuple[Figure, ...] = (
     *opponents.FIGURES,
@@ -44,6 +45,8 @@ FIGURES: tuple[Figure, ...] = (
     *beyond_hpbvalve.FIGURES,
     *validation.FIGURES,
     *gains.FIGURES,
+    *uses.FIGURES,
+    *stages.FIGURES,
 )
 
 

@@ -50,6 +50,15 @@ def loads_of_today(
     keep(RECORD, measured(points))
 
 
+@app.command("uses")
+def uses_of_today(book: Annotated[Path, typer.Argument(help="out/today of `ufsim reproduce today`")]) -> None:
+    """Keeps what recorded applications gain on a device in use, for the page on devices of today."""
+    from tools.docs.today_uses import RECORD, measured
+    from tools.records import keep
+
+    keep(RECORD, measured(book))
+
+
 @app.command()
 def explored(
     result: Annotated[Path, typer.Argument(help="what `make explore` has written")],

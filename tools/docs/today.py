@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas
 
-from tools.docs import today_loads
+from tools.docs import today_loads, today_uses
 from tools.project import ROOT
 from tools.records import kept, origin
 from ufsim.results.chance import gain_percent, gain_text, over, told
@@ -144,7 +144,7 @@ def study() -> str:
     return table(heads, rows)
 
 
-PARTS = {"sheet": sheet, "others": others, "sizes": sizes, "study": study, **today_loads.PARTS}
+PARTS = {"sheet": sheet, "others": others, "sizes": sizes, "study": study, **today_loads.PARTS, **today_uses.PARTS}
 
 
 def part(name: str) -> str:

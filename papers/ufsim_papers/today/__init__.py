@@ -1,0 +1,1 @@
+"""Does host memory for the mapping pay on devices of today?"""

@@ -1,0 +1,177 @@
+"""Does host memory for the mapping pay on a device of today? Recorded applications, and a language model."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+
+from ufsim import Spec
+from ufsim.student import half_width
+from ufsim_papers import draw
+from ufsim_papers.figure import Run, Setting, Value, figure
+
+SEEDS = 3
+SCHEMES = ("ufs", "ufs-compressed", "hpb", "hp-ufs", "ideal")
+# Those that have memory of the host.
+HOSTED = ("hpb", "hp-ufs")
+COMPARED = SCHEMES[1:]
+AS_IT_IS = "in use"
+# Per cent that are drawn in the fullest colour.
+LARGE = 40
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What differs from the device in use."""
+
+    profile: str = "ufs-3.1-256"
+    age: str | None = "85% full, 2% overwritten"
+    settings: Mapping[str, Value] = field(default_factory=dict)
+    schemes: tuple[str, ...] = SCHEMES
+    repeat: int = 1
+
+
+CONDITIONS = {
+    AS_IT_IS: Condition(),
+    # Host memory is empty when a recording begins. So it is half as often here.
+    "twice in a row": Condition(repeat=2),
+    "10 MiB of host memory": Condition(settings={"host.memory_mib": 10}, schemes=HOSTED),
+    "host memory for all": Condition(settings={"host.memory_mib": "unlimited"}, schemes=HOSTED),
+    "new": Condition(age=None),
+    "95% full, 20% overwritten": Condition(age="95% full, 20% overwritten"),
+    "WriteBooster": Condition(settings={"slc.write_booster": True}),
+    "no SLC cache": Condition(settings={"slc.superblocks": 0}),
+    "GC as in the papers": Condition(settings={"gc.runs": "alone", "gc.idle_after_ms": "never"}),
+    "ufs-4.0-512": Condition(profile="ufs-4.0-512"),
+    "pixel4-used": Condition(profile="pixel4-used"),
+}
+# Recordings: their directory, its files by application, and what is cleaned.
+RECORDED = {
+    "pixel4-hpufs": ({name: name for name in ("twitter", "chrome", "facebook", "camera-picture", "genshinimpact")}, ()),
+    "pixel6a-technion": (
+        {name: f"{name}_exec.csv.xz" for name in ("telegram", "pubg", "genshin_impact")},
+        ("duplicates", "gaps"),
+    ),
+}
+MODEL, TOKEN = "language model", "op_token_mean_ns"
+# Half of Mistral 7B's bundles, in pieces of mostly 4 to 16 KiB.
+MODEL_TEXT = """
+[llm]
+bundles = 7_168
+memory_percent = 0
+other_mib = 0
+tokens = 3
+layout = "aged"
+"""
+WORKLOADS = (*(name for files, _ in RECORDED.values() for name in files), MODEL)
+QUICK = ("twitter", MODEL)
+# What is compared, by what is drawn: columns of applications, and of the model.
+READS, WRITES = "read_mean_ns", "write_mean_ns"
+# By condition, workload and scheme: the mean gain in per cent, and half of its 95% interval.
+Gains = dict[tuple[str, str, str], tuple[float, float | None]]
+
+
+def workloads(setting: Setting, repeat: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """What is run, by name, as options of a run. The model's reads do not come at recorded times, and not again."""
+    for folder, (files, clean) in RECORDED.items():
+        for name, file in files.items():
+            if not setting.quick or name in QUICK:
+                path = str(setting.trace(folder, file))
+                yield name, {"workload": path, "replay": "timed", "clean": list(clean), "fold": True, "repeat": repeat}
+    if repeat == 1:
+        yield MODEL, {"workload": MODEL_TEXT}
+
+
+def spec(condition: Condition, scheme: str, seed: int, options: Mapping[str, Any]) -> Spec:
+    """A run. What was aged is read where it lies; on a new device what is read has to be written first."""
+    return Spec(
+        scheme=scheme,
+        profile=condition.profile,
+        age=condition.age,
+        precondition="touched" if condition.age is None else "none",
+        settings=dict(condition.settings),
+        seed=seed,
+        **options,
+    )
+
+
+def _runs(setting: Setting) -> list[Run]:
+    conditions = {AS_IT_IS: CONDITIONS[AS_IT_IS], "new": CONDITIONS["new"]} if setting.quick else CONDITIONS
+    return [
+        Run(
+            {"condition": name, "workload": workload, "scheme": scheme, "seed": seed},
+            spec(condition, scheme, seed, options),
+        )
+        for name, condition in conditions.items()
+        for scheme in condition.schemes
+        for workload, options in workloads(setting, condition.repeat)
+        for seed in range(setting.seed, setting.seed + (1 if setting.quick else SEEDS))
+    ]
+
+
+def times(frame: pd.DataFrame, column: str) -> dict[tuple[str, str, str], list[float]]:
+    """Mean times in ns of all seeds, by condition, workload and scheme: of requests, or of the model's tokens."""
+    found: dict[tuple[str, str, str], list[float]] = {}
+    for row in frame.sort_values("seed").to_dict("records"):
+        # Of the model there are tokens, which only read.
+        name = column if row["workload"] != MODEL else TOKEN if column == READS else None
+        if name is not None:
+            found.setdefault((row["condition"], row["workload"], row["scheme"]), []).append(row[name])
+    return found
+
+
+def gains(frame: pd.DataFrame, column: str) -> Gains:
+    """By how many per cent a scheme's times are shorter than those of `ufs`, seed by seed.
+
+    A condition of host memory is compared with the device in use.
+    """
+    known = times(frame, column)
+    found = {}
+    for (condition, workload, scheme), own in known.items():
+        against = AS_IT_IS if CONDITIONS[condition].schemes == HOSTED else condition
+        if scheme != "ufs":
+            cuts = [(1 - ns / of_ufs) * 100 for ns, of_ufs in zip(own, known[against, workload, "ufs"], strict=True)]
+            found[condition, workload, scheme] = (fmean(cuts), half_width(cuts))
+    return found
+
+
+def _panel(axes: Axes, found: Gains, scheme: str, *, named: bool) -> None:
+    rows = [name for name in CONDITIONS if any(key[0] == name for key in found)]
+    columns = [name for name in WORKLOADS if any(key[1] == name for key in found)]
+    means = np.full((len(rows), len(columns)), np.nan)
+    for (condition, workload, own), (mean, half) in found.items():
+        if own == scheme:
+            row, column = rows.index(condition), columns.index(workload)
+            means[row, column] = mean
+            shade = "black" if half is not None and abs(mean) > half else "#999999"
+            axes.text(column, row, f"{mean:.0f}", ha="center", va="center", fontsize=7, color=shade)
+    axes.imshow(means, cmap="RdYlGn", vmin=-LARGE, vmax=LARGE, aspect="auto", alpha=0.8)
+    axes.set_xticks(range(len(columns)), columns, rotation=40, ha="right", fontsize=7)
+    axes.set_yticks(range(len(rows)), rows if named else [""] * len(rows), fontsize=8)
+    axes.grid(visible=False)
+
+
+def drawing(by_kind: Mapping[str, Gains]) -> Drawing:
+    """Gains of reads and of writes: a row of panels for each, a panel for each scheme."""
+    figure, panels = draw.canvas(columns=len(COMPARED), rows=len(by_kind), width=3.6, height=3.6)
+    for row, (kind, found) in enumerate(by_kind.items()):
+        for at, scheme in enumerate(COMPARED):
+            axes = panels[row * len(COMPARED) + at]
+            _panel(axes, found, scheme, named=at == 0)
+            axes.set_title(f"{scheme}: {kind}", fontsize=10)
+    return figure
+
+
+def both(frame: pd.DataFrame) -> dict[str, Gains]:
+    """Gains by kind of request."""
+    return {kind: gains(frame, column) for kind, column in (("reads", READS), ("writes", WRITES))}
+
+
+USES = figure("today/uses", runs=_runs, draw=lambda frame: drawing(both(frame)))
+
+FIGURES = (USES,)

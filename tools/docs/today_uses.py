@@ -1,0 +1,75 @@
+"""What recorded applications and a language model gain on a device in use, for the page on devices of today.
+
+`python -m tools docs uses out/today` keeps, in docs/data/today-uses.json, what `ufsim reproduce today --out out/today`
+has measured.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pandas
+
+from tools.project import ROOT
+from tools.records import kept, origin
+from ufsim.results.chance import Estimate, gain_text
+from ufsim_papers.figure import as_svg
+from ufsim_papers.markdown import code, table
+from ufsim_papers.today import stages, uses
+
+RECORD = ROOT / "docs" / "data" / "today-uses.json"
+
+
+def measured(book: Path) -> dict[str, Any]:
+    """The record, of the data of both figures."""
+    import ufsim
+
+    frames = {name: pandas.read_parquet(book / f"today-{name}.parquet") for name in ("uses", "stages")}
+    gains = {kind: nested(found) for kind, found in uses.both(frames["uses"]).items()}
+    shares = stages.shares(frames["stages"]).round(1).to_dict("index")
+    return {**origin(ufsim.__version__), "gains": gains, "shares": shares}
+
+
+def nested(found: uses.Gains) -> dict[str, Any]:
+    """Mean and half of the interval, by condition, scheme and workload."""
+    record: dict[str, Any] = {}
+    for (condition, workload, scheme), cell in found.items():
+        record.setdefault(condition, {}).setdefault(scheme, {})[workload] = [round(one or 0.0, 1) for one in cell]
+    return record
+
+
+def gains(kind: str) -> uses.Gains:
+    """The same as it was measured."""
+    return {
+        (condition, workload, scheme): (mean, half)
+        for condition, by_scheme in kept(RECORD)["gains"][kind].items()
+        for scheme, by_workload in by_scheme.items()
+        for workload, (mean, half) in by_workload.items()
+    }
+
+
+def picture() -> str:
+    """All gains, drawn."""
+    return as_svg(uses.drawing({kind: gains(kind) for kind in kept(RECORD)["gains"]}), "today/uses")
+
+
+def in_use(kind: str) -> str:
+    """Gains on the device in use: a row for each workload, with intervals."""
+    found = gains(kind)
+    cells = {
+        workload: [found.get((uses.AS_IT_IS, workload, scheme)) for scheme in uses.COMPARED]
+        for workload in uses.WORKLOADS
+    }
+    rows = [
+        [workload, *(gain_text(Estimate(*cell)) for cell in own if cell)] for workload, own in cells.items() if all(own)
+    ]
+    return table(("", *(f"{code(scheme)}>" for scheme in uses.COMPARED)), rows)
+
+
+def shares() -> str:
+    """Where a mean request's time goes under `ufs`, in per cent."""
+    made = kept(RECORD)["shares"]
+    rows = [[name, *(f"{share:.1f}" for share in parts.values())] for name, parts in made.items()]
+    return table(("", *(f"{group}, %>" for group in stages.GROUPS)), rows)
+
+
+PARTS = {"uses": picture, "reads": lambda: in_use("reads"), "writes": lambda: in_use("writes"), "stages": shares}
