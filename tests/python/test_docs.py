@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ import pytest
 import ufsim as package
 from conftest import ROOT, Command
 from tools.docs import cli, demo, measured, results
+from ufsim.results.chance import Estimate, gain
+from ufsim.results.result import latency_value
 
 DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "papers").rglob("README.md")])
@@ -206,6 +209,24 @@ def test_readme_shows_what_the_demo_gave() -> None:
         path.write_text(made)
     assert path.read_text() == made
     assert "| `hp-ufs` |" in made
+
+
+def test_the_demo_shows_what_its_page_says_of_the_tails_of_writes() -> None:
+    shown = demo.comparison()
+
+    def gain_of_hp_ufs(statistic: str) -> Estimate:
+        found = gain(
+            shown["ideal"], shown["hp-ufs"], partial(latency_value, kind="write", statistic=statistic), shorter=True
+        )
+        assert found is not None
+        return found
+
+    at = {statistic: gain_of_hp_ufs(statistic) for statistic in ("p90", "p99", "p999")}
+    assert at["p90"].differs and at["p90"].mean < 0 < at["p99"].mean and at["p99"].differs
+    assert not at["p999"].differs
+    for scheme in ("ideal", "hp-ufs"):
+        counters = shown[scheme].counters["device"]
+        assert counters["gc_steps"] == counters["gc_urgent_steps"] > 0
 
 
 def test_measured_speed_has_every_file_the_newest_first(tmp_path: Path) -> None:
