@@ -280,6 +280,8 @@ MORE: dict[str, tuple[tuple[str, str, str], ...]] = {
             r"\2\1",
         ),
         ("drivers/ufs/core/ufshpb.c", r"(?m)^\tdestroy_workqueue\(ufshpb_wq\);\n\}", "\tif (ufshpb_wq)\n\t\\g<0>"),
+        # Linux frees the pages of pre-requests only where there are none.
+        ("drivers/ufs/core/ufshpb.c", r"if \(!(pre_req->wb\.m_page\)\n\t+__free_page\(hpb)", r"if (\1"),
         *HPBVALVE,
     ),
     # It looks for relative names in descriptor -1.
