@@ -438,6 +438,7 @@ def first_files() -> tuple[dict[str, bytes], dict[str, str]]:
         *(cpio.link(f"bin/{name}", "busybox") for name in applets if name != "busybox"),
         cpio.file("init", (HERE / "init").read_bytes(), executable=True),
         cpio.file("usr/sbin/player", player, executable=True),
+        cpio.file("usr/sbin/set-disk", (HERE / "set-disk").read_bytes(), executable=True),
     ]
     digests, there = {"busybox": sha(busybox), "player": hashlib.sha256(player).hexdigest()}, set(folders)
     entries += packed(PROGRAMS, there, digests)

@@ -103,6 +103,46 @@ fi
     assert not complaints(run.console)
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_driver_goes_while_it_looks_for_its_units(tmp_path, scheme):
+    text = f"""\
+{AGAIN}
+{WRITE} > /tmp/fio 2>&1 || exit 1
+for round in $(seq 0 {ROUNDS * 5}); do
+    echo ufsim > {DRIVER}/unbind || exit 2
+    echo ufsim > {DRIVER}/bind || exit 3
+    usleep $((round * {2000 // ROUNDS}))
+done
+again
+{READ} > /tmp/fio 2>&1 || {{ cat /tmp/fio; exit 5; }}
+"""
+    run = linux.run(job(tmp_path, text), scheme, profile="tiny")
+    assert run.status == 0, run.stdout + run.console
+    assert not complaints(run.console)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "profile", "scheduler", "settings", "file"),
+    [
+        ("hpbvalve", "tiny", None, {"scheme.hpbvalve.profile_apps": 7}, "device/hpbvalve/profile_apps"),
+        ("dftl", "emmc-map-plus", "map-plus", {"scheme.map-plus.queue": 77}, "queue/iosched/queue"),
+    ],
+)
+def test_a_disk_that_comes_again_can_be_set_again(tmp_path, scheme, profile, scheduler, settings, file):
+    text = f"""\
+{AGAIN}
+cat /sys/block/sda/{file}
+again
+cat /sys/block/sda/{file} 2> /dev/null || echo gone
+set-disk || exit 1
+cat /sys/block/sda/{file}
+"""
+    run = linux.run(job(tmp_path, text), scheme, profile=profile, scheduler=scheduler, settings=settings)
+    assert run.status == 0, run.stdout + run.console
+    before, between, after = run.stdout.split()
+    assert before == after == str(next(iter(settings.values()))) != between
+
+
 @pytest.mark.parametrize("level", range(6))
 @pytest.mark.parametrize("scheme", ["hp-ufs", "hpb-linux"])
 def test_the_device_sleeps_and_wakes(tmp_path, scheme, level):

@@ -107,15 +107,21 @@ def guest() -> str:
 
 
 def cuts() -> str:
-    """Every power cut along sessions of Linux."""
-    record = kept(DATA / "guest-cuts.json")
-    sessions = record["sessions"]
+    """Power cuts along sessions of Linux, at all of their turns or at some that were drawn."""
+    sessions = kept(DATA / "guest-cuts.json")["sessions"]
     rows = [
-        [code(one["scheme"]), one["fs"], one["session"], f"{one['cuts']:,}", str(len(one["lost"]))] for one in sessions
+        [code(one["scheme"]), one["fs"], one["session"], *(f"{one[key]:,}" for key in ("turns", "cuts"))]
+        + [str(len(one["lost"]))]
+        for one in sessions
     ]
     total, lost = sum(one["cuts"] for one in sessions), sum(len(one["lost"]) for one in sessions)
-    said = f"Every cut along these sessions: {total:,}, of which {lost} lost anything; {of_version(record)}.\n"
-    return "\n".join([table(("scheme", "file system", "job", "cuts>", "lost>"), rows), said])
+    said = f"{total:,} power cuts, each at another turn of its session, of which {lost} lost anything.\n"
+    of = {of_version(one): [] for one in sessions}
+    for one in sessions:
+        of[of_version(one)].append(code(one["scheme"]))
+    versions = "".join(f"{', '.join(dict.fromkeys(schemes))}: {version}.\n" for version, schemes in of.items())
+    heads = ("scheme", "file system", "job", "turns>", "cuts>", "lost>")
+    return "\n".join([table(heads, rows), said + versions])
 
 
 def explained() -> str:
