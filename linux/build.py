@@ -280,6 +280,8 @@ MORE: dict[str, tuple[tuple[str, str, str], ...]] = {
             r"\2\1",
         ),
         ("drivers/ufs/core/ufshpb.c", r"(?m)^\tdestroy_workqueue\(ufshpb_wq\);\n\}", "\tif (ufshpb_wq)\n\t\\g<0>"),
+        # Linux frees the pages of pre-requests only where there are none.
+        ("drivers/ufs/core/ufshpb.c", r"if \(!(pre_req->wb\.m_page\)\n\t+__free_page\(hpb)", r"if (\1"),
         *HPBVALVE,
     ),
     # It looks for relative names in descriptor -1.
@@ -436,6 +438,7 @@ def first_files() -> tuple[dict[str, bytes], dict[str, str]]:
         *(cpio.link(f"bin/{name}", "busybox") for name in applets if name != "busybox"),
         cpio.file("init", (HERE / "init").read_bytes(), executable=True),
         cpio.file("usr/sbin/player", player, executable=True),
+        cpio.file("usr/sbin/set-disk", (HERE / "set-disk").read_bytes(), executable=True),
     ]
     digests, there = {"busybox": sha(busybox), "player": hashlib.sha256(player).hexdigest()}, set(folders)
     entries += packed(PROGRAMS, there, digests)

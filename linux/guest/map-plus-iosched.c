@@ -155,6 +155,7 @@ static void cache_free(struct cache *cache)
 	kvfree(cache->buckets);
 }
 
+/* Also after an error the cache is to be freed. */
 static int cache_init(struct cache *cache, unsigned int size)
 {
 	cache->size = size;
@@ -163,10 +164,7 @@ static int cache_init(struct cache *cache, unsigned int size)
 	INIT_LIST_HEAD(&cache->by_use);
 	cache->entries = kvcalloc(size, sizeof(*cache->entries), GFP_KERNEL);
 	cache->buckets = kvcalloc(1UL << cache->bits, sizeof(*cache->buckets), GFP_KERNEL);
-	if (cache->entries && cache->buckets)
-		return 0;
-	cache_free(cache);
-	return -ENOMEM;
+	return cache->entries && cache->buckets ? 0 : -ENOMEM;
 }
 
 static struct entry *cache_find(struct cache *cache, u32 lpa)
@@ -868,8 +866,10 @@ static ssize_t cache_entries_store(struct elevator_queue *e, const char *text, s
 
 	if (done < 0)
 		return done;
-	if (cache_init(&cache, entries))
+	if (cache_init(&cache, entries)) {
+		cache_free(&cache);
 		return -ENOMEM;
+	}
 	spin_lock(&mp->lock);
 	swap(mp->cache, cache);
 	INIT_LIST_HEAD(&mp->cache.by_use);

@@ -9,6 +9,7 @@
  * Between two events of the guest nothing happens in it, so the simulator goes on by itself, up to the moment at which
  * it interrupts. The guest finds everything done when it gets there.
  */
+#include <linux/async.h>
 #include <linux/dma-mapping.h>
 #include <linux/init.h>
 #include <linux/irq.h>
@@ -321,6 +322,8 @@ static void unmap(void *base)
 /* The driver is taken from the device: what was made in probe() goes, last first. */
 static void leave(void *hba)
 {
+	/* ufshcd looks for its units after probe(), and does not wait for that. */
+	async_synchronize_full();
 	ufshcd_remove(hba);
 }
 

@@ -107,15 +107,18 @@ def guest() -> str:
 
 
 def cuts() -> str:
-    """Every power cut along sessions of Linux."""
-    record = kept(DATA / "guest-cuts.json")
-    sessions = record["sessions"]
-    rows = [
-        [code(one["scheme"]), one["fs"], one["session"], f"{one['cuts']:,}", str(len(one["lost"]))] for one in sessions
-    ]
+    """Power cuts along sessions of Linux, at all of their turns or at some that were drawn."""
+    sessions = kept(DATA / "guest-cuts.json")["sessions"]
+    rows, of = [], dict[str, list[str]]()
+    for one in sessions:
+        counts = (one["turns"], one["cuts"], len(one["lost"]))
+        rows.append([code(one["scheme"]), one["fs"], one["session"], *(f"{count:,}" for count in counts)])
+        of.setdefault(of_version(one), []).append(code(one["scheme"]))
     total, lost = sum(one["cuts"] for one in sessions), sum(len(one["lost"]) for one in sessions)
-    said = f"Every cut along these sessions: {total:,}, of which {lost} lost anything; {of_version(record)}.\n"
-    return "\n".join([table(("scheme", "file system", "job", "cuts>", "lost>"), rows), said])
+    said = f"{total:,} power cuts, each at another turn of its session, of which {lost} lost anything.\n"
+    versions = [f"{', '.join(dict.fromkeys(schemes))}: {version}.\n" for version, schemes in of.items()]
+    heads = ("scheme", "file system", "job", "turns>", "cuts>", "lost>")
+    return "\n".join([table(heads, rows), said + "".join(versions)])
 
 
 def explained() -> str:

@@ -61,3 +61,11 @@ def counted() -> list[dict[str, Any]]:
         model = ufsim.run(trace, "hp-ufs", profile=PROFILE, replay="timed", precondition="none", device="8:0")
     host = model.counters["host"]
     return [{"counter": name, "kernel": run.hp_ufs_stats[name], "model": host[name]} for name in COUNTERS]
+
+
+def by_own_fio() -> dict[str, Any]:
+    """What the model counts if its own fio makes the requests: each comes when one before has ended, as in a guest."""
+    with tempfile.TemporaryDirectory() as name:
+        job = Path(name) / "job.fio"
+        job.write_text(JOB)
+        return dict(ufsim.run(job, "hp-ufs", profile=PROFILE, precondition="none").counters["host"])

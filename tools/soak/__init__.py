@@ -1,4 +1,4 @@
-"""Tests that may go on for as long as anybody likes. Those of `cuts` and `whole` can be stopped, and go on later."""
+"""Tests that may go on for as long as anybody likes. All but `device` can be stopped, and go on later."""
 
 import os
 from pathlib import Path
@@ -37,6 +37,20 @@ def whole(
     from tools.soak.cases import soak_cases
 
     raise typer.Exit(soak_cases(steps, jobs, state, record, whole=True))
+
+
+@app.command()
+def guest(
+    scheme: Annotated[list[str], typer.Option(help="schemes, each with all sessions")],
+    cuts: Annotated[int, typer.Option("--cuts", min=1, help="most cuts of a session")] = 1_000_000,
+    jobs: Jobs = PROCESSORS,
+    state: Annotated[Path, typer.Option(help="file for what has been done")] = Path("out/guest-cuts.jsonl"),
+    record: Record = None,
+) -> None:
+    """Power cuts along sessions of Linux; needs make linux. A record keeps the sessions of other schemes."""
+    from tools.soak.guest import soak_sessions
+
+    raise typer.Exit(soak_sessions(scheme, cuts, jobs, state, record))
 
 
 @app.command()
