@@ -35,8 +35,8 @@ CUTS ?= 1000000
 # Steps of the simulation of the whole in it.
 STEPS ?= 10000000
 
-# Cargo profile of the extension. Tests take it as `cargo test` compiles the crates, debug assertions included: nothing is
-# compiled twice. People get the fast one.
+# Cargo profile of the extension. Tests take it as `cargo test` compiles the crates, with debug assertions, so that
+# nothing is compiled twice. People get the fast one.
 PROFILE ?= $(if $(filter check-python wheel-test,$(MAKECMDGOALS)),dev,release)
 FEATURES := $(if $(filter dev,$(PROFILE)),--features as-tested)
 

@@ -309,8 +309,8 @@ def main() -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (place / "manifest.json").exists():
             build(package, version, config, place)
-    newest().unlink(missing_ok=True)
-    newest().symlink_to(inputs)
+        newest().unlink(missing_ok=True)
+        newest().symlink_to(inputs)
     print(f"{place}: Linux {version} and its tools")
 
 

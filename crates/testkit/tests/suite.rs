@@ -10,6 +10,3 @@ mod recovery_time;
 mod segment_parts;
 mod sqlite_power;
 mod untrusted_host;
-// The scheme of the tutorial, a crate outside the workspace. `make example` compiles it as its users do.
-#[path = "../../../examples/no-bitmap/tests/suite.rs"]
-mod tutorial;
