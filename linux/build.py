@@ -7,6 +7,7 @@ of the kernel is kept here: its files are edited by the rules below, each of whi
 from __future__ import annotations
 
 import argparse
+import fcntl
 import hashlib
 import json
 import os
@@ -18,8 +19,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from ufsim.linux import cpio
-from ufsim.linux.place import cache, newest
+# Two modules of the package ufsim, by themselves: the package needs its extension, which need not be compiled yet.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python" / "ufsim" / "linux"))
+
+import cpio
+from place import cache, newest
 
 HERE = Path(__file__).resolve().parent / "guest"
 #: Debian packages: what builds the kernel, and what the guest has.
@@ -301,10 +305,14 @@ def main() -> None:
     config = (HERE / "config").read_text() + ((HERE / "checks").read_text() if given.checks else "")
     inputs = digest(version, config)
     place = cache() / inputs
-    if not (place / "manifest.json").exists():
-        build(package, version, config, place)
-    newest().unlink(missing_ok=True)
-    newest().symlink_to(inputs)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.with_suffix(".lock").open("w") as lock:
+        # Who comes second waits, and finds it there.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "manifest.json").exists():
+            build(package, version, config, place)
+        newest().unlink(missing_ok=True)
+        newest().symlink_to(inputs)
     print(f"{place}: Linux {version} and its tools")
 
 

@@ -31,7 +31,9 @@ def forge() -> None:
 
 @app.command("try")
 def try_it(
-    wheel: Annotated[Path | None, typer.Argument(exists=True, resolve_path=True)] = None, profile: Profile = "release"
+    wheel: Annotated[Path | None, typer.Argument(exists=True, resolve_path=True)] = None,
+    profile: Profile = "release",
+    features: Annotated[str, typer.Option(help="of crates/py/Cargo.toml")] = "",
 ) -> None:
     """The wheel in an empty environment: no compiler, no network, nothing of the project.
 
@@ -39,7 +41,7 @@ def try_it(
     """
     from tools.release.wheel import try_wheel
 
-    try_wheel(wheel, profile)
+    try_wheel(wheel, profile, features)
 
 
 @app.command()

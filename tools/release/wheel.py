@@ -79,10 +79,11 @@ def build(profile: str) -> None:
     print(f"platform of the wheel: {platform}")
 
 
-def packed(profile: str, folder: Path, environment: dict[str, str] | None = None) -> Path:
+def packed(profile: str, folder: Path, environment: dict[str, str] | None = None, features: str = "") -> Path:
     """A wheel, the only file in its folder."""
     shutil.rmtree(folder, ignore_errors=True)
-    maturin("build", "--profile", profile, folder=folder, environment=environment)
+    own = ("--features", features) if features else ()
+    maturin("build", "--profile", profile, *own, folder=folder, environment=environment)
     (wheel,) = folder.iterdir()
     return wheel
 
@@ -125,9 +126,9 @@ def checking_tools() -> Path:
     return folder / "bin"
 
 
-def try_wheel(wheel: Path | None, profile: str) -> None:
+def try_wheel(wheel: Path | None, profile: str, features: str) -> None:
     """Installs the wheel, or what `make install` has compiled, where nothing else is, and does what a new user does."""
-    wheel = wheel or packed(profile, WORK / "dist")
+    wheel = wheel or packed(profile, WORK / "dist", features=features)
     check_contents(wheel)
     packages = dependencies()
     with tempfile.TemporaryDirectory(prefix="ufsim-wheel-") as folder:

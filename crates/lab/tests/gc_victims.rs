@@ -176,8 +176,12 @@ impl Field {
             let choose: f64 = (0..k).map(|i| (n - i) as f64 / (k - i) as f64).product();
             choose * p.powi(k as i32) * (1.0 - p).powi((n - k) as i32)
         };
-        for (h, c) in Field::states() {
-            self.shares[Field::at(h, c)] += share * ways(B, h + c, valid) * ways(h + c, h, hot);
+        // Most often all pages are valid: there is only one level then.
+        for level in 0..=B {
+            let at_level = share * ways(B, level, valid);
+            if at_level > 0.0 {
+                (0..=level).for_each(|h| self.shares[Field::at(h, level - h)] += at_level * ways(level, h, hot));
+            }
         }
     }
 

@@ -27,7 +27,7 @@ units::counters! {
 pub type NoBitmap = InDram<ReadsEverything>;
 
 /// GC reads all pages of a victim.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct ReadsEverything {
     stop_early: bool,
     counters: NoBitmapCounters,
