@@ -109,7 +109,7 @@ def claims(paper: str) -> str:
     ]
     heads = ("claim", "case", "gain, or cut of a latency, in per cent", "Linux>", "models>", "seeds>")
     told = dict.fromkeys(of_version({**record, **one}) for one in own)
-    return table(heads, cells) + f"\n{'; '.join(told).capitalize()}.\n"
+    return table(heads, cells) + f"\nMeasured with {'; '.join(told)}.\n"
 
 
 PARTS: dict[str, Callable[[list[Row]], str]] = {
