@@ -2,16 +2,19 @@
 
 import json
 import random
+import re
 import sqlite3
 import subprocess
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+import tools.hosts
 import ufsim
 from tools.docs import hosts
 from tools.docs.measured import DATA
-from tools.hosts import mobibench, replays, usage
+from tools.hosts import gains, mobibench, replays, sources, usage
 from tools.hosts.gains import BEFORE_GC, cases, rate
 from tools.hosts.traces import MOST_BYTES, PLUG_NS, SUBMIT_NS, Asked, apart, iolog, merged, requests_of, touched
 from tools.records import kept
@@ -116,6 +119,11 @@ def test_mobibench_in_the_guest_writes_a_row_in_every_table(tmp_path: Path, monk
             assert counts == [rows] * 9
             assert database.execute("pragma db2.journal_mode").fetchone() == ("wal",)
         assert sum("Value" in line or "delete" in line for line in sql if " where " in line or "values" in line) == 180
+    # It deletes the same row in all tables of a database, and others in other databases; and it comes last.
+    rows_of = [re.findall(rf"delete from {table} where id=(\d+);", "\n".join(sql)) for table in tables]
+    assert rows_of[0] == rows_of[1] == rows_of[2]
+    assert rows_of[0] != rows_of[3] != rows_of[6]
+    assert mobibench.OPERATIONS[-1] == "delete"
     # Another seed has other rows.
     assert mobibench.statements("delete", 1) != mobibench.statements("delete", 2)
 
@@ -129,6 +137,7 @@ def test_claims_of_mobibench_are_those_of_the_device() -> None:
 
 
 def test_an_application_is_a_job_for_each_processor(tmp_path: Path) -> None:
+    assert set(usage.CLAIMS) == set(usage.STATES)
     draw = random.Random(1)
     logs = {
         f"cpu{n}": iolog(Asked(0, "w", draw.randrange(4096) * BLOCK, BLOCK) for _ in range(50))
@@ -141,3 +150,28 @@ def test_an_application_is_a_job_for_each_processor(tmp_path: Path) -> None:
     assert usage.rate("fio: note\n" + run.to_fio_json()) == pytest.approx(
         sum(one["write"]["bw_bytes"] for one in json.loads(run.to_fio_json())["jobs"]) / 2**20
     )
+
+
+def test_a_record_keeps_what_is_not_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def row(claim: str, gain: float) -> dict[str, object]:
+        return {"claim": claim, "about": "a", "of": "x", "over": "y", "kernel": [gain], "model": [gain]}
+
+    record = tmp_path / "record.json"
+    for found in ([row("hpb.f6", 1.0), row("hpb.f8", 2.0)], [row("hpb.f8", 3.0)]):
+        monkeypatch.setattr(sources, "measured", lambda only, traces, found=found: iter(found))
+        done = CliRunner().invoke(tools.hosts.app, ["claims", "--record", str(record), "--only", "hpb"])
+        assert done.exit_code == 0, done.output
+    rows = kept(record)["claims"]
+    assert [(one["claim"], one["kernel"]) for one in rows] == [("hpb.f6", [1.0]), ("hpb.f8", [3.0])]
+    assert all(one["version"] == ufsim.__version__ for one in rows)
+
+
+def test_only_what_is_asked_for_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(gains, "gained", lambda case: asked.append(case.claim) or {"claim": case.claim})
+    for host in ("kernel", "model"):
+        monkeypatch.setitem(mobibench.HOSTS, host, lambda case, *_: pytest.fail(f"{case} is measured"))
+    assert {row["claim"] for row in sources.measured("hpb.f8", None)} == {"hpb.f8.mixed"}
+    # Claims of traces need a folder of them.
+    assert list(sources.measured("map-plus", None)) == []
+    assert set(asked) == {"hpb.f8.mixed"}
