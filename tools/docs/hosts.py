@@ -96,18 +96,20 @@ def span(values: list[float], form: str) -> str:
 def claims(paper: str) -> str:
     """Claims of a paper as drivers and schedulers of the kernel show them, beside the models on the same jobs."""
     record = kept(DATA / "kernel-claims.json")
+    own = [one for one in record["claims"] if one["claim"].startswith(f"{paper}.")]
     cells = [
         [
             code(one["claim"]),
             one["about"],
             f"{one['of']} over {one['over']}",
             *(span(one[host], "{:.1f}") for host in ("kernel", "model")),
+            str(len(one["kernel"])),
         ]
-        for one in record["claims"]
-        if one["claim"].startswith(f"{paper}.")
+        for one in own
     ]
-    heads = ("claim", "case", "gain in per cent", "Linux>", "models>")
-    return table(heads, cells) + f"\n{of_version(record).capitalize()}, {record['seeds']} seeds.\n"
+    heads = ("claim", "case", "gain, or cut of a latency, in per cent", "Linux>", "models>", "seeds>")
+    told = dict.fromkeys(of_version({**record, **one}) for one in own)
+    return table(heads, cells) + f"\nMeasured with {'; '.join(told)}.\n"
 
 
 PARTS: dict[str, Callable[[list[Row]], str]] = {

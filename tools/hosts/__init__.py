@@ -51,15 +51,18 @@ def claims(
     only: Annotated[
         str, typer.Option(help="beginning of the claims that are measured; a record keeps the others")
     ] = "",
+    traces: Annotated[Path | None, typer.Option(help="folder of the papers' traces, which some claims need")] = None,
 ) -> None:
     """Measures claims of the papers by the kernel's drivers, and by models. Needs make linux; long."""
     import ufsim
-    from tools.hosts.gains import SEEDS, cases, gained
+    from tools.hosts.sources import measured
     from tools.records import keep, kept, origin
 
+    own = origin(ufsim.__version__)
     before = kept(record)["claims"] if record and record.exists() else []
-    rows = [row for row in before if not row["claim"].startswith(only)]
-    for row in (gained(case) for case in cases() if case.claim.startswith(only)):
+    for row in measured(only, traces):
         print(row, flush=True)
-        rows.append(row)
-        keep(record, {**origin(ufsim.__version__), "seeds": len(SEEDS), "claims": rows})
+        # Rows of several days and versions stand together, and one that is measured again takes the old one's place.
+        before = [one for one in before if any(one[key] != row[key] for key in ("claim", "about"))]
+        before.append({**row, "version": own["version"], "date": own["date"]})
+        keep(record, {**own, "claims": before})
