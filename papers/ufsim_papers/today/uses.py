@@ -21,6 +21,8 @@ SCHEMES = ("ufs", "ufs-compressed", "hpb", "hp-ufs", "ideal")
 HOSTED = ("hpb", "hp-ufs")
 COMPARED = SCHEMES[1:]
 AS_IT_IS = "in use"
+# So that GC is at work: a device that is 85% full has free superblocks for all that the workloads write.
+NEARLY_FULL = "95% full, 10% overwritten"
 # Per cent that are drawn in the fullest colour.
 LARGE = 40
 
@@ -42,13 +44,16 @@ CONDITIONS = {
     "twice in a row": Condition(repeat=2),
     "10 MiB of host memory": Condition(settings={"host.memory_mib": 10}, schemes=HOSTED),
     "host memory for all": Condition(settings={"host.memory_mib": "unlimited"}, schemes=HOSTED),
-    "new": Condition(age=None),
-    "95% full, 20% overwritten": Condition(age="95% full, 20% overwritten"),
     "WriteBooster": Condition(settings={"slc.write_booster": True}),
     "no SLC cache": Condition(settings={"slc.superblocks": 0}),
-    "GC as in the papers": Condition(settings={"gc.runs": "alone", "gc.idle_after_ms": "never"}),
-    "ufs-4.0-512": Condition(profile="ufs-4.0-512"),
+    "new": Condition(age=None),
     "pixel4-used": Condition(profile="pixel4-used"),
+    "nearly full": Condition(age=NEARLY_FULL),
+    "nearly full, GC as in the papers": Condition(
+        age=NEARLY_FULL,
+        settings={"gc.runs": "alone", "gc.idle_after_ms": "never"},
+        schemes=("ufs", "hp-ufs", "ideal"),
+    ),
 }
 # Recordings: their directory, its files by application, and what is cleaned.
 RECORDED = {
