@@ -14,9 +14,10 @@ import pytest
 
 import ufsim as package
 from conftest import ROOT, Command
-from tools.docs import cli, demo, measured, results
+from tools.docs import cli, demo, measured, results, today_uses
 from ufsim.results.chance import Estimate, gain
 from ufsim.results.result import latency_value
+from ufsim_papers.today import uses
 
 DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "papers").rglob("README.md")])
@@ -227,6 +228,25 @@ def test_the_demo_shows_what_its_page_says_of_the_tails_of_writes() -> None:
     for scheme in ("ideal", "hp-ufs"):
         counters = shown[scheme].counters["device"]
         assert counters["gc_steps"] == counters["gc_urgent_steps"] > 0
+
+
+def test_what_the_page_on_devices_of_today_concludes_of_applications_is_in_its_record() -> None:
+    reads = today_uses.gains("reads")
+    apps = [name for name in uses.WORKLOADS if name != uses.MODEL]
+
+    def means(condition: str, scheme: str) -> list[float]:
+        return [reads[condition, app, scheme][0] for app in apps]
+
+    ideal, hpb = means(uses.AS_IT_IS, "ideal"), means(uses.AS_IT_IS, "hpb")
+    assert max(ideal) <= 10 and 0.6 < sum(hpb) / sum(ideal) < 0.75
+    assert max(max(means("pixel4-used", scheme)) for scheme in uses.COMPARED) < 3.5
+    sure = [app for app in apps if (cell := reads[uses.AS_IT_IS, app, "hp-ufs"])[0] > (cell[1] or 0)]
+    assert sure == ["pubg", "genshin_impact"]
+    hosted = ("10 MiB of host memory", "host memory for all")
+    assert means(hosted[0], "hp-ufs") == means(hosted[1], "hp-ufs")
+    model = {name: reads[name, uses.MODEL, "hpb"][0] for name in (uses.AS_IT_IS, hosted[0])}
+    assert 10 < model[uses.AS_IT_IS] < 11 and 3 < model[hosted[0]] < 4
+    assert means("no SLC cache", "ufs-compressed")[apps.index("telegram")] == 0
 
 
 def test_measured_speed_has_every_file_the_newest_first(tmp_path: Path) -> None:

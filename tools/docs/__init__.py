@@ -51,7 +51,7 @@ def loads_of_today(
 
 
 @app.command("uses")
-def uses_of_today(book: Annotated[Path, typer.Argument(help="out/today of `ufsim reproduce today`")]) -> None:
+def uses_of_today(book: Annotated[Path, typer.Argument(help="out/uses of `ufsim reproduce today`")]) -> None:
     """Keeps what recorded applications gain on a device in use, for the page on devices of today."""
     from tools.docs.today_uses import RECORD, measured
     from tools.records import keep

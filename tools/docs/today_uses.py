@@ -1,6 +1,6 @@
 """What recorded applications and a language model gain on a device in use, for the page on devices of today.
 
-`python -m tools docs uses out/today` keeps, in docs/data/today-uses.json, what `ufsim reproduce today --out out/today`
+`python -m tools docs uses out/uses` keeps, in docs/data/today-uses.json, what `ufsim reproduce today --out out/uses`
 has measured.
 """
 

@@ -44,7 +44,6 @@ CONDITIONS = {
     "twice in a row": Condition(repeat=2),
     "10 MiB of host memory": Condition(settings={"host.memory_mib": 10}, schemes=HOSTED),
     "host memory for all": Condition(settings={"host.memory_mib": "unlimited"}, schemes=HOSTED),
-    "WriteBooster": Condition(settings={"slc.write_booster": True}),
     "no SLC cache": Condition(settings={"slc.superblocks": 0}),
     "new": Condition(age=None),
     "pixel4-used": Condition(profile="pixel4-used"),
