@@ -153,7 +153,7 @@ def _panel(axes: Axes, found: Gains, scheme: str, *, named: bool) -> None:
             row, column = rows.index(condition), columns.index(workload)
             means[row, column] = mean
             shade = "black" if half is not None and abs(mean) > half else "#999999"
-            axes.text(column, row, f"{mean:.0f}", ha="center", va="center", fontsize=7, color=shade)
+            axes.text(column, row, str(round(mean)), ha="center", va="center", fontsize=7, color=shade)
     axes.imshow(means, cmap="RdYlGn", vmin=-LARGE, vmax=LARGE, aspect="auto", alpha=0.8)
     axes.set_xticks(range(len(columns)), columns, rotation=40, ha="right", fontsize=7)
     axes.set_yticks(range(len(rows)), rows if named else [""] * len(rows), fontsize=8)
