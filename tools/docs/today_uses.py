@@ -30,20 +30,22 @@ def measured(book: Path) -> dict[str, Any]:
 
 
 def nested(found: uses.Gains) -> dict[str, Any]:
-    """Mean and half of the interval, by condition, scheme and workload."""
+    """Mean and half of the interval as a word each, by condition, scheme and workload."""
     record: dict[str, Any] = {}
     for (condition, workload, scheme), cell in found.items():
-        record.setdefault(condition, {}).setdefault(scheme, {})[workload] = [round(one or 0.0, 1) for one in cell]
+        words = " ".join(f"{one or 0.0:.1f}" for one in cell)
+        record.setdefault(condition, {}).setdefault(scheme, {})[workload] = words
     return record
 
 
 def gains(kind: str) -> uses.Gains:
     """The same as it was measured."""
     return {
-        (condition, workload, scheme): (mean, half)
+        (condition, workload, scheme): (float(mean), float(half))
         for condition, by_scheme in kept(RECORD)["gains"][kind].items()
         for scheme, by_workload in by_scheme.items()
-        for workload, (mean, half) in by_workload.items()
+        for workload, words in by_workload.items()
+        for mean, half in [words.split()]
     }
 
 
