@@ -40,7 +40,7 @@ class Condition:
 
 CONDITIONS = {
     AS_IT_IS: Condition(),
-    # Host memory is empty when a recording begins. So it is half as often here.
+    # Host memory is empty when a recording begins for the first time, and not when it begins again.
     "twice in a row": Condition(repeat=2),
     "10 MiB of host memory": Condition(settings={"host.memory_mib": 10}, schemes=HOSTED),
     "host memory for all": Condition(settings={"host.memory_mib": "unlimited"}, schemes=HOSTED),
@@ -132,7 +132,7 @@ def times(frame: pd.DataFrame, column: str) -> dict[tuple[str, str, str], list[f
 def gains(frame: pd.DataFrame, column: str) -> Gains:
     """By how many per cent a scheme's times are shorter than those of `ufs`, seed by seed.
 
-    A condition of host memory is compared with the device in use.
+    What differs in host memory alone is compared with `ufs` on the device in use, which has none.
     """
     known = times(frame, column)
     found = {}
