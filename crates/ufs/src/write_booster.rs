@@ -47,7 +47,7 @@ pub enum BoosterControl {
 /// bWriteBoosterBufferFlushStatus (1Ch).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum FlushStatus {
-    /// The buffer is empty, or no flush was begun.
+    /// There is nothing to flush, or no flush was begun.
     #[default]
     Idle = 0,
     /// Begun, also where it has been suspended for commands.

@@ -21,6 +21,7 @@ SCHEMES = ("ufs", "ufs-compressed", "hpb", "hp-ufs", "ideal")
 HOSTED = ("hpb", "hp-ufs")
 COMPARED = SCHEMES[1:]
 AS_IT_IS = "in use"
+PHONE = "pixel4-used"
 # So that GC is at work: a device that is 85% full has free superblocks for all that the workloads write.
 NEARLY_FULL = "95% full, 10% overwritten"
 # Per cent that are drawn in the fullest colour.
@@ -36,6 +37,8 @@ class Condition:
     settings: Mapping[str, Value] = field(default_factory=dict)
     schemes: tuple[str, ...] = SCHEMES
     repeat: int = 1
+    # What was aged is read where it lies.
+    precondition: str = "none"
 
 
 CONDITIONS = {
@@ -45,8 +48,13 @@ CONDITIONS = {
     "10 MiB of host memory": Condition(settings={"host.memory_mib": 10}, schemes=HOSTED),
     "host memory for all": Condition(settings={"host.memory_mib": "unlimited"}, schemes=HOSTED),
     "no SLC cache": Condition(settings={"slc.superblocks": 0}),
-    "new": Condition(age=None),
-    "pixel4-used": Condition(profile="pixel4-used"),
+    "WriteBooster": Condition(settings={"slc.write_booster": True}),
+    # What is read has to be written first.
+    "new": Condition(age=None, precondition="touched"),
+    PHONE: Condition(profile=PHONE),
+    "pixel4-used, what is read is new": Condition(profile=PHONE, precondition="footprint"),
+    "pixel4-used, what is used is new": Condition(profile=PHONE, precondition="touched"),
+    "ufs-4.0-512": Condition(profile="ufs-4.0-512"),
     "nearly full": Condition(age=NEARLY_FULL),
     "nearly full, GC as in the papers": Condition(
         age=NEARLY_FULL,
@@ -92,12 +100,12 @@ def workloads(setting: Setting, repeat: int) -> Iterator[tuple[str, Mapping[str,
 
 
 def spec(condition: Condition, scheme: str, seed: int, options: Mapping[str, Any]) -> Spec:
-    """A run. What was aged is read where it lies; on a new device what is read has to be written first."""
+    """A run."""
     return Spec(
         scheme=scheme,
         profile=condition.profile,
         age=condition.age,
-        precondition="touched" if condition.age is None else "none",
+        precondition=condition.precondition,
         settings=dict(condition.settings),
         seed=seed,
         **options,

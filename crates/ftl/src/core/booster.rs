@@ -2,8 +2,9 @@
 //!
 //! A flush is folding (`space/slc.rs`), one GC step after the other, each begun only while no command is under way
 //! (clause 13.4.18.4). With [`GcRuns::Beside`](crate::config::GcRuns) a command that comes during a step goes on beside
-//! it. At the end, what has been written of a superblock that is not full is folded, too, so the cache is empty then.
-//! What a resize takes from the cache is folded in the same way.
+//! it. Full superblocks are folded. The one that is being filled waits until it is full, or a host that pauses after
+//! every few writes would have a superblock erased for each. So less than a superblock is left when a flush ends. What
+//! a resize takes from the cache is folded in the same way.
 //!
 //! Everything here is volatile: with the power, flags and sizes return to those of the configuration.
 
@@ -63,23 +64,14 @@ impl Core {
 
     /// True if a flush has something to do: if more is written than it leaves.
     fn flushes_something(&self) -> bool {
-        // It folds whole superblocks, and leaves all those with units that are to be kept.
-        match self.booster.keep {
-            0 => self.blocks.slc_has_data(),
-            keep => self.blocks.fills_slc() && self.blocks.slc_unfolded_units() >= keep + self.blocks.slc_units(),
-        }
+        // All those with units that are to be kept stay.
+        let beyond = self.blocks.slc_unfolded_units() >= self.booster.keep + self.blocks.slc_units();
+        beyond && self.blocks.fills_slc()
     }
 
     /// A superblock in SLC mode has been folded, and nothing more is to be folded now.
     pub(crate) fn ends_folding(&self, sb: Superblock) -> bool {
         self.cfg.slc.booster.is_some() && self.blocks.slc().is_folded(sb) && self.folds_after().is_none()
-    }
-
-    /// Before a step that folds: where no full superblock is left, those that are being filled are taken.
-    pub(crate) fn prepare_fold(&mut self) {
-        if self.cfg.slc.booster.is_some() && self.booster.keep == 0 && self.blocks.first_in_slc().is_none() {
-            self.blocks.close_slc();
-        }
     }
 
     /// Follows the wear of the cache, and how far flush and resize have come.

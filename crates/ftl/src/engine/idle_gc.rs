@@ -93,9 +93,6 @@ impl<M: Mapping> Engine<M> {
             }
             return false;
         }
-        if reason == Reason::Fold {
-            self.core.prepare_fold();
-        }
         let nothing =
             reason == Reason::Fold && M::HOST != HostRole::KeepsMapping && self.core.blocks.first_in_slc().is_none();
         if nothing || !self.map.gc_ready(&self.core) {

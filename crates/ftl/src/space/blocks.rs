@@ -197,11 +197,6 @@ impl Blocks {
         self.slc.unfolded() * self.slc_units() - left
     }
 
-    /// True if there is anything in SLC mode that could be folded.
-    pub fn slc_has_data(&self) -> bool {
-        self.fills_slc() || self.open_in_slc().any(|(_, cursor)| cursor.offset > 0)
-    }
-
     /// True if the next superblock for host data is opened in SLC mode.
     pub fn next_is_slc(&self) -> bool {
         let free = self.free.len() as u32;
@@ -222,17 +217,6 @@ impl Blocks {
         let host = &self.cursors[Stream::Host as usize];
         if is(host, !slc) || host.superblock.is_none() && is(&self.parked, slc) {
             std::mem::swap(&mut self.cursors[Stream::Host as usize], &mut self.parked);
-        }
-    }
-
-    /// What has been written in SLC mode can be folded from now on, also if its superblock is not full.
-    pub fn close_slc(&mut self) {
-        for cursor in self.cursors.iter_mut().chain([&mut self.parked]) {
-            let Some(sb) = cursor.superblock else { continue };
-            if self.slc.holds(sb) && cursor.offset > 0 {
-                self.states.set(sb, State::Closed);
-                *cursor = Cursor::default();
-            }
         }
     }
 
