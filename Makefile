@@ -81,9 +81,10 @@ demo: install
 	$(BIN)/ufsim demo
 
 # In this order, each told with its time. The guest's kernel is compiled beside the first steps, which leave much of a
-# second processor idle; check-python waits for it.
+# second processor idle; check-python waits for it. If a step fails, that ends, too.
 test:
-	@mkdir -p out; nice -n 19 $(MAKE) --no-print-directory linux > out/linux.log 2>&1 & \
+	@mkdir -p out; setsid nice -n 19 $(MAKE) --no-print-directory linux > out/linux.log 2>&1 & \
+	kernel=$$!; trap 'kill -TERM -$$kernel 2> /dev/null' EXIT INT TERM; \
 	for step in check-format check-rust check-python wheel-test; do \
 		begun=$$(date +%s); $(MAKE) --no-print-directory $$step || exit 1; \
 		echo "make $$step: $$(($$(date +%s) - begun)) s"; done
