@@ -20,13 +20,19 @@ RECORD = ROOT / "docs" / "data" / "today-uses.json"
 
 
 def measured(book: Path) -> dict[str, Any]:
-    """The record, of the data of both figures."""
+    """The record, of the data of both figures. What they do not have stays as it was kept; `versions` tells of what."""
     import ufsim
 
-    frames = {name: pandas.read_parquet(book / f"today-{name}.parquet") for name in ("uses", "stages")}
-    gains = {kind: nested(found) for kind, found in uses.both(frames["uses"]).items()}
-    shares = stages.shares(frames["stages"]).round(1).to_dict("index")
-    return {**origin(ufsim.__version__), "gains": gains, "shares": shares}
+    record = kept(RECORD) if RECORD.exists() else {"versions": {}, "gains": {}}
+    found = uses.both(pandas.read_parquet(book / "today-uses.parquet"))
+    new = {condition for cells in found.values() for condition, *_ in cells}
+    for kind, cells in found.items():
+        record["gains"][kind] = record["gains"].get(kind, {}) | nested(cells)
+    if (of_stages := book / "today-stages.parquet").exists():
+        record["shares"] = stages.shares(pandas.read_parquet(of_stages)).round(1).to_dict("index")
+        new.add("shares")
+    versions = record.pop("versions") | dict.fromkeys(sorted(new), ufsim.__version__)
+    return {**record, **origin(ufsim.__version__), "versions": versions}
 
 
 def nested(found: uses.Gains) -> dict[str, Any]:
