@@ -1,6 +1,7 @@
 """The documentation: it builds without a warning, needs nothing from elsewhere, and what it tells to type works."""
 
 import json
+import math
 import os
 import re
 import shlex
@@ -244,9 +245,24 @@ def test_what_the_page_on_devices_of_today_concludes_of_applications_is_in_its_r
     assert sure == ["pubg", "genshin_impact"]
     hosted = ("10 MiB of host memory", "host memory for all")
     assert means(hosted[0], "hp-ufs") == means(hosted[1], "hp-ufs")
+    assert max(means("ufs-4.0-512", "ideal")) <= 10
+    boosted = [reads["WriteBooster", app, scheme] for app in apps for scheme in ("hpb", "ideal")]
+    plain = [reads[uses.AS_IT_IS, app, scheme] for app in apps for scheme in ("hpb", "ideal")]
+    assert max(abs(one[0] - other[0]) for one, other in zip(boosted, plain, strict=True)) < 1
     model = {name: reads[name, uses.MODEL, "hpb"][0] for name in (uses.AS_IT_IS, hosted[0])}
     assert 10 < model[uses.AS_IT_IS] < 11 and 3 < model[hosted[0]] < 4
     assert means("no SLC cache", "ufs-compressed")[apps.index("telegram")] == 0
+
+
+def test_what_is_written_before_a_phone_in_use_is_measured_changes_the_sign_of_one_small_gain() -> None:
+    signs: dict[tuple[str, str, str], set[float]] = {}
+    for kind in ("reads", "writes"):
+        for (condition, workload, scheme), (mean, half) in today_uses.gains(kind).items():
+            if condition.startswith(uses.PHONE) and abs(mean) > max(half, 0.5):
+                signs.setdefault((kind, workload, scheme), set()).add(math.copysign(1, mean))
+    assert sum(condition.startswith(uses.PHONE) for condition in uses.CONDITIONS) == 3
+    changed = [cell for cell, own in signs.items() if len(own) > 1]
+    assert len(signs) > 20 and changed == [("writes", "genshin_impact", "hp-ufs")]
 
 
 def test_measured_speed_has_every_file_the_newest_first(tmp_path: Path) -> None:

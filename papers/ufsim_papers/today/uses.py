@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -38,7 +38,7 @@ class Condition:
     schemes: tuple[str, ...] = SCHEMES
     repeat: int = 1
     # What was aged is read where it lies.
-    precondition: str = "none"
+    precondition: Literal["none", "footprint", "touched"] = "none"
 
 
 CONDITIONS = {
