@@ -178,8 +178,12 @@ class LinuxDevice:
         """A device, new or aged; raises `ConfigError` for a scheme that no driver of Linux serves."""
 
     @property
+    def disks(self) -> int:
+        """Disks that the kernel finds: the logical units."""
+
+    @property
     def scheduler(self) -> str:
-        """What the kernel is to call the scheduler of the disk."""
+        """What the kernel is to call the scheduler of the disks."""
 
     @property
     def map_cache(self) -> tuple[int, int]:

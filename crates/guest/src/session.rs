@@ -95,10 +95,18 @@ impl Session {
             let told = "must be true with ufsim linux: the kernel has the whole of HPBvalve";
             return Err(LabError::Config(format!("scheme.hpbvalve.{name} = false: {told}")));
         }
+        let units = outside.machine().profile.logical_units();
+        if units.count() > 1 && (hp_ufs || policy.is_some()) {
+            let told = "must be 0 with ufsim linux and this scheme: its part of the kernel serves one logical unit";
+            let given = outside.machine().profile.values.device.further_lus_mib;
+            let (given, scheme) = (given.all(), &spec.scheme);
+            return Err(LabError::Config(format!("scheme = \"{scheme}\": device.further_lus_mib = {given:?}: {told}")));
+        }
         let config = outside.machine().profile.device_config([0; 2]);
         let description = Description {
             vendor: "ufsim".into(),
             product: outside.machine().profile.origin.clone(),
+            units,
             hpb,
             hp_ufs,
             answer_time: config.command_cost,
@@ -117,7 +125,12 @@ impl Session {
         Ok(Session { outside, controller })
     }
 
-    /// What the kernel calls the scheduler of the disk.
+    /// Disks that the kernel finds: the logical units.
+    pub fn disks(&self) -> u8 {
+        self.outside.machine().profile.logical_units().count()
+    }
+
+    /// What the kernel calls the scheduler of the disks.
     pub fn scheduler(&self) -> &'static str {
         match self.outside.machine().parts.scheduler {
             SchedulerKind::Noop => "none",

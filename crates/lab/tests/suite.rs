@@ -18,6 +18,7 @@ mod host_memory;
 mod host_time;
 mod hpbvalve;
 mod llm;
+mod logical_units;
 mod map_flush;
 mod map_plus;
 mod map_plus_examples;

@@ -14,6 +14,7 @@
 /// | `wide(0 to 1000)` | an integer, bounds included | `u64` |
 /// | `count_or("never" 1 to 64)` | an integer, bounds included, or the word | [`CountOr`](crate::CountOr) |
 /// | `counts(1 to 64)` | such an integer, or a list of up to four | [`Counts`](crate::Counts) |
+/// | `counts(1 to 64 upto 7)` | the same, with a list of up to so many | [`Counts`](crate::Counts) |
 /// | `choice(Order)` | one of the words of an enum that `units::kinds!` has made | `Order` |
 /// | `choices(Order)` | a list of them | `Vec<Order>` |
 /// | `text` | words for people | `String` |
@@ -173,7 +174,10 @@ macro_rules! __kind {
         $crate::Kind::CountOr { min: $min, max: $max, word: $word }
     };
     (counts($min:literal to $max:literal)) => {
-        $crate::Kind::Counts { min: $min, max: $max }
+        $crate::Kind::Counts { min: $min, max: $max, most: 4 }
+    };
+    (counts($min:literal to $max:literal upto $most:literal)) => {
+        $crate::Kind::Counts { min: $min, max: $max, most: $most }
     };
     (choice($Choice:ty)) => {
         $crate::Kind::Choice { words: <$Choice>::NAMES, docs: <$Choice>::DOCS }

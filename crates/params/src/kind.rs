@@ -17,8 +17,8 @@ pub enum Kind {
     Wide { min: u64, max: u64 },
     /// An integer of 32 bits, bounds included, or one word.
     CountOr { min: u32, max: u32, word: &'static str },
-    /// An integer of 32 bits, bounds included, or a list of up to [`Counts::MOST`] of them.
-    Counts { min: u32, max: u32 },
+    /// An integer of 32 bits, bounds included, or a list of up to `most` of them.
+    Counts { min: u32, max: u32, most: usize },
     /// One of some integers.
     OneOf { numbers: &'static [u32] },
     /// One of some words.
@@ -50,7 +50,7 @@ impl Kind {
             Kind::Amount { min, max, whole } => format!("{min}..={max}, or a share of {whole} such as \"5 %\""),
             Kind::Wide { min, max } => format!("{min}..={max}"),
             Kind::CountOr { min, max, word } => format!("{min}..={max} or \"{word}\""),
-            Kind::Counts { min, max } => format!("{min}..={max}, an integer or a list of up to {}", Counts::MOST),
+            Kind::Counts { min, max, most } => format!("{min}..={max}, an integer or a list of up to {most}"),
             Kind::OneOf { numbers } => {
                 let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
                 let (last, others) = numbers.split_last().expect("a choice");
@@ -101,7 +101,9 @@ impl Kind {
             Kind::Amount { min, max, .. } => inside(min.into(), max.into()) || Share::of(value).is_some(),
             Kind::Wide { min, max } => inside(min, max),
             Kind::CountOr { min, max, word } => inside(min.into(), max.into()) || value.as_str() == Some(word),
-            Kind::Counts { min, max } => Counts::of(value).is_some_and(|counts| counts.lie_in(min, max)),
+            Kind::Counts { min, max, most } => {
+                Counts::of(value).is_some_and(|counts| counts.len <= most && counts.lie_in(min, max))
+            }
             Kind::OneOf { numbers } => numbers.iter().any(|&n| inside(n.into(), n.into())),
             Kind::Choice { words, .. } => known(words, value),
             Kind::Choices { words, .. } => {
@@ -143,8 +145,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Length of the longest list.
-    pub const MOST: usize = 4;
+    /// Length of the longest list of all parameters.
+    pub const MOST: usize = 7;
 
     /// One integer, or a list of some; on a command line the list is a text such as `40,60` or `[40, 60]`.
     pub fn of(value: &Value) -> Option<Counts> {
@@ -349,7 +351,7 @@ mod tests {
 
     #[test]
     fn one_integer_or_a_list_of_some() {
-        let kind = Kind::Counts { min: 1, max: 90 };
+        let kind = Kind::Counts { min: 1, max: 90, most: 4 };
         let value = |text: &str| text.parse::<toml::Table>().expect("TOML")["a"].clone();
         for (text, counts) in [
             ("a = 40", &[40][..]),

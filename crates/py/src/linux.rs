@@ -75,7 +75,13 @@ impl LinuxDevice {
         Ok(LinuxDevice { session: Mutex::new(session), spec })
     }
 
-    /// What the kernel is to call the scheduler of the disk.
+    /// Disks that the kernel finds: the logical units.
+    #[getter]
+    fn disks(&self) -> u8 {
+        self.session.lock().expect(UNPOISONED).disks()
+    }
+
+    /// What the kernel is to call the scheduler of the disks.
     #[getter]
     fn scheduler(&self) -> &'static str {
         self.session.lock().expect(UNPOISONED).scheduler()

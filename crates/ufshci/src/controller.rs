@@ -2,12 +2,13 @@
 
 use ufs::codec::query::{NOP_OUT, QUERY_REQUEST, QueryRequest, nop_in};
 use ufs::codec::task::TaskRequest;
-use ufs::codec::{decode_with_payload, encode_with_payload, upiu};
+use ufs::codec::{Luns, decode_with_payload, encode_with_payload, upiu};
 use ufs::{BoosterControl, Op, Response, Tag};
 use units::{Seq, SimTime};
 
 use crate::counters::Counters;
 use crate::description::Description;
+use crate::device::logical_units::Placed;
 use crate::device::scsi::{INVALID_FIELD, Scsi, Sense};
 use crate::device::{Device, Told};
 use crate::medium::{Answer, Medium};
@@ -55,6 +56,8 @@ enum What {
 #[derive(Clone, Copy, Debug)]
 struct AtWork {
     utrd: Utrd,
+    unit: Placed,
+    /// With the unit's addresses.
     op: Op,
     /// The task tag that the driver gave it.
     tag: Tag,
@@ -81,7 +84,12 @@ pub struct Controller<M> {
 
 impl<M: Medium> Controller<M> {
     /// A controller that has just been powered on.
+    ///
+    /// # Panics
+    /// If the logical units are not all of the medium.
     pub fn new(description: Description, medium: M) -> Controller<M> {
+        let end = description.units.all().last().map(|unit| unit.end());
+        assert_eq!(end, Some(medium.info().capacity_units), "the end of the last logical unit");
         let mut controller = Controller {
             registers: [0; (reg::BYTES / 4) as usize],
             link: Link::default(),
@@ -395,18 +403,27 @@ impl<M: Medium> Controller<M> {
             Scsi::Medium(cdb) if expected <= MOST_DATA => cdb,
             Scsi::Medium(_) => return Ok(Some(self.refuse(lun, tag, expected, INVALID_FIELD))),
         };
+        let Some(unit) = self.device.unit(lun, self.medium.info()) else {
+            return Ok(Some(self.refuse(lun, tag, expected, INVALID_FIELD)));
+        };
+        // The codec knows one unit.
         let mut request = request.to_vec();
+        request[2] = 0;
         request[16..32].copy_from_slice(&cdb);
         let payload = match request[1] & FLAG_WRITE {
             0 => Vec::new(),
             _ => utrd.gather(memory, expected as usize)?,
         };
-        let Ok(command) = decode_with_payload(&request, &payload, self.medium.info(), self.host_seq) else {
+        let Ok(command) = decode_with_payload(&request, &payload, &unit.info, self.host_seq) else {
             return Ok(Some(self.refuse(lun, tag, expected, INVALID_FIELD)));
         };
         if moves_nothing(&command.op) {
             return Ok(Some((upiu::plain_response(lun, tag, 0, None), Vec::new())));
         }
+        let op = match unit.place(&command) {
+            Ok(op) => op,
+            Err(sense) => return Ok(Some(self.refuse(lun, tag, expected, sense))),
+        };
         let is_write = matches!(command.op, Op::Write { .. });
         if payload.is_empty() {
             utrd.check_room(memory, expected as usize)?;
@@ -414,8 +431,8 @@ impl<M: Medium> Controller<M> {
         self.counters.commands += 1;
         self.host_seq = self.host_seq.max(command.host_seq);
         self.slots.set(slot, Slot::AtWork);
-        self.at_work[usize::from(slot)] = Some(AtWork { utrd, op: command.op, tag });
-        let command = ufs::Command { tag: Tag(slot), ..command };
+        self.at_work[usize::from(slot)] = Some(AtWork { utrd, unit, op: command.op, tag });
+        let command = ufs::Command { tag: Tag(slot), op, ..command };
         self.medium.submit(now, command, if is_write { payload } else { Vec::new() });
         Ok(None)
     }
@@ -433,10 +450,12 @@ impl<M: Medium> Controller<M> {
         let was = self.slots.get(slot);
         self.slots.set(slot, Slot::Free);
         let work = self.at_work[usize::from(slot)].take();
-        if let (Slot::AtWork, Some(AtWork { utrd, op, tag })) = (was, work) {
+        if let (Slot::AtWork, Some(AtWork { utrd, unit, op, tag })) = (was, work) {
             self.counters.refused_commands += u64::from(response.status != ufs::Status::Good);
-            let response = Response { tag, ..response };
-            let status = match encode_with_payload(&response, &op, data, self.medium.info()) {
+            let (notice, hpb) = self.device.notice(response.hpb, self.medium.info());
+            let response = Response { tag, hpb, ..response };
+            let luns = Luns { command: unit.unit.lun, notice };
+            let status = match encode_with_payload(&response, &op, data, &unit.info, luns) {
                 Ok((mut upiu, data)) => {
                     self.alert(&mut upiu);
                     utrd.respond(memory, &upiu, &data).err()
@@ -488,6 +507,12 @@ impl<M: Medium> Controller<M> {
         self.base(reg::UTMRLBA, reg::UTMRLBAU).wrapping_add(u64::from(slot) * task::UTMRD_BYTES)
     }
 
+    /// The slots with a command of a unit, as bits.
+    fn slots_of(&self, lun: u8) -> u32 {
+        let is_its = |work: &Option<AtWork>| work.is_some_and(|work| work.unit.unit.lun == lun);
+        self.at_work.iter().enumerate().filter(|(_, work)| is_its(work)).fold(0, |mask, (slot, _)| mask | 1 << slot)
+    }
+
     /// Starts the task management requests of the slots whose bit was not set.
     fn ring_tasks<G: GuestMemory + ?Sized>(&mut self, now: SimTime, value: u32, memory: &mut G) {
         let new = value & !self.read(reg::UTMRLDBR) & ((1 << reg::TASK_SLOTS) - 1);
@@ -502,7 +527,8 @@ impl<M: Medium> Controller<M> {
             if request.function == task::LU_RESET {
                 self.device.reset_unit(request.lun);
             }
-            let (task, given_up) = Task::begin(slot, request, &mut self.slots);
+            let of_unit = self.device.has_unit(request.lun).then(|| self.slots_of(request.lun));
+            let (task, given_up) = Task::begin(slot, request, of_unit, &mut self.slots);
             self.counters.aborted_slots += u64::from(given_up.count_ones());
             match task.waits_for {
                 0 => self.due.push(Due { at: now + self.description.answer_time, what: What::Task(task) }),

@@ -1,6 +1,6 @@
 //! What a device says about itself that the simulation does not know.
 
-use units::Nanos;
+use units::{LogicalUnits, Nanos};
 
 /// Names of a device, and the times of what never reaches its flash.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -9,6 +9,8 @@ pub struct Description {
     pub vendor: String,
     /// Product, at most 16 characters.
     pub product: String,
+    /// Its logical units, which together have all of its addresses.
+    pub units: LogicalUnits,
     /// The device announces HPB 2.0, if it can.
     pub hpb: bool,
     /// The device describes itself as one of HP-UFS.

@@ -23,6 +23,7 @@ const QUERY_TASK_SET: u8 = 0x81;
 const COMPLETE: u8 = 0x00;
 const NOT_SUPPORTED: u8 = 0x04;
 const SUCCEEDED: u8 = 0x08;
+const INCORRECT_UNIT: u8 = 0x09;
 
 /// A task management request under way.
 #[derive(Clone, Copy, Debug)]
@@ -46,14 +47,16 @@ pub fn read<G: GuestMemory + ?Sized>(memory: &G, at: u64) -> Result<[u8; 32], No
 }
 
 impl Task {
-    /// Does what a request asks for, as far as that goes at once. Commands that are given up end unseen. Gives the
-    /// slots that were given up, too.
-    pub fn begin(slot: u8, request: TaskRequest, slots: &mut Slots) -> (Task, u32) {
+    /// Does what a request asks for, as far as that goes at once. `of_unit` are the slots whose last command was its
+    /// unit's, as bits; `None` if there is no such unit. Commands that are given up end unseen. Gives the slots that
+    /// were given up, too.
+    pub fn begin(slot: u8, request: TaskRequest, of_unit: Option<u32>, slots: &mut Slots) -> (Task, u32) {
         let at_work =
             |slots: &Slots| (0..SLOTS).filter(|&one| slots.get(one) == Slot::AtWork).fold(0, |m, s| m | 1 << s);
-        let all: u32 = at_work(slots);
+        let all: u32 = at_work(slots) & of_unit.unwrap_or(0);
         let one = u8::try_from(request.task).ok().filter(|&task| task < SLOTS).map_or(0, |task| all & 1 << task);
         let (service, given_up) = match request.function {
+            _ if of_unit.is_none() => (INCORRECT_UNIT, 0),
             ABORT_TASK => (COMPLETE, one),
             ABORT_TASK_SET | CLEAR_TASK_SET | LU_RESET => (COMPLETE, all),
             QUERY_TASK => (if one == 0 { COMPLETE } else { SUCCEEDED }, 0),

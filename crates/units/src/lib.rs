@@ -9,12 +9,14 @@ mod app;
 mod counters;
 mod dice;
 mod kinds;
+mod lus;
 mod time;
 
 pub use addr::{Lpa, MapUnit, Ppa, SegmentId, Seq, Superblock};
 pub use app::AppId;
 pub use counters::{Counter, CounterSet, CounterSets, InDigest, NoCounters};
 pub use dice::{Dice, splitmix64};
+pub use lus::{LogicalUnit, LogicalUnits};
 pub use time::{Nanos, SimTime};
 
 /// Bytes in a mapping unit (HP-UFS Sec. II-A: "every 4 KB page is translated by the L2P mapping table").

@@ -87,7 +87,7 @@ class Job:
     script: Path | None = None
     #: Or these two descriptors, from which its shell reads, and to which it writes.
     terminal: tuple[int, int] | None = None
-    #: What the disk is made and mounted as, at /mnt, where the job runs: "f2fs", "ext4" or "none".
+    #: What the disk, the first if there are several, is made and mounted as, at /mnt, where the job runs: "f2fs", "ext4" or "none".
     fs: str = "f2fs"
     memory_mib: int = 512
     #: What processors cost; nothing without.
@@ -247,8 +247,9 @@ class Device:
             told = f"its booster is {booster}, and {kernel} has no {driver}; make linux builds 6.1, which has"
             raise _core.ConfigError(f'scheme = "{spec.scheme}": {told}')
 
-    def disk(self) -> cpio.Entry:
-        """What the guest writes into files of /sys/block/sda: its scheduler, parameters of that and of HPB's driver."""
+    def disks(self) -> list[cpio.Entry]:
+        """How many disks there are, and what the guest writes into files of /sys/block/sda and its like: the scheduler,
+        parameters of that and of HPB's driver."""
         told = tomllib.loads(_core.profile_toml(located(self.spec.profile), json.dumps(self.spec.settings)))
         values: dict[str, object] = {"queue/scheduler": self.core.scheduler}
         if self.core.scheduler in CACHE_AWARE:
@@ -262,7 +263,8 @@ class Device:
                 values["device/hpbvalve/policy"] = policy
                 if self.core.memory_limit_kib is not None:
                     values["device/hpbvalve/limit_kib"] = self.core.memory_limit_kib
-        return cpio.file("job/disk", "".join(f"{name} {value}\n" for name, value in values.items()).encode())
+        text = "".join(f"{name} {value}\n" for name, value in values.items())
+        return [cpio.file("job/disks", str(self.core.disks).encode()), cpio.file("job/disk", text.encode())]
 
     def _cache_aware(self, told: Document) -> dict[str, object]:
         """Parameters of a scheduler of linux/guest/map-plus-iosched.c: what the profile says, what the device has."""
@@ -283,7 +285,7 @@ class Device:
 
     def boot(self, job: Job, *, kept: bool = False, asked: dict[str, Any] | None = None) -> GuestRun:
         """Boots a guest. With `kept` it mounts the file system that is there."""
-        with _folder(job, f"kept {job.fs}" if kept else job.fs, self.disk()) as (folder, built):
+        with _folder(job, f"kept {job.fs}" if kept else job.fs, self.disks()) as (folder, built):
             return _gathered(*self._boot(job, folder, built, asked or {}), folder, job)
 
     def stop(self, job: Job, turns: Sequence[int], at_ns: int | None, ask: Ask) -> None:
@@ -292,7 +294,7 @@ class Device:
         At each place `ask` gets turn, time and console, and says whether this process goes on with the guest. If not,
         another one does, of which this is a copy. At the last place the guest is gone.
         """
-        with _folder(job, job.fs, self.disk()) as (folder, built):
+        with _folder(job, job.fs, self.disks()) as (folder, built):
 
             def at(turn: int, now_ns: int) -> bool:
                 return ask(turn, now_ns, _text(folder / "console") or "")
@@ -343,8 +345,12 @@ def _gathered(told: Document, log: "_core.LogPart | None", unwritten: str | None
 
 
 def _counters(path: Path) -> dict[str, int]:
-    lines = [line.split() for line in (_text(path) or "").splitlines()]
-    return {name: int(value) for name, value in lines}
+    counters: dict[str, int] = {}
+    for line in (_text(path) or "").splitlines():
+        name, value = line.split()
+        # Every disk has its own.
+        counters[name] = counters.get(name, 0) + int(value)
+    return counters
 
 
 def _text(path: Path) -> str | None:
@@ -362,7 +368,7 @@ def manifest() -> Document:
 
 
 @contextmanager
-def _folder(job: Job, fs: str, disk: cpio.Entry) -> Iterator[tuple[Path, Path]]:
+def _folder(job: Job, fs: str, disks: Sequence[cpio.Entry]) -> Iterator[tuple[Path, Path]]:
     """The folder of a boot with all that the guest needs, and where its kernel is."""
     built = newest()
     manifest()
@@ -376,7 +382,7 @@ def _folder(job: Job, fs: str, disk: cpio.Entry) -> Iterator[tuple[Path, Path]]:
             for part in ("initrd", *job.archives()):
                 with (built / part).open("rb") as first:
                     shutil.copyfileobj(first, initrd, 1 << 20)
-            initrd.write(cpio.archive([*job.entries(fs), disk]))
+            initrd.write(cpio.archive([*job.entries(fs), *disks]))
         yield folder, built
     finally:
         # A copy of this process leaves it to the other one.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use units::LogicalUnits;
 use workload::fio::JobFile;
 use workload::{Replay, ReplayMode, Source, Trace, WorkOp};
 
@@ -60,7 +61,7 @@ impl AgeingJob {
         if trace.requests.is_empty() {
             return Err(LabError::Config(format!("age = \"{age}\": must have writes; this trace has none")));
         }
-        let capacity = spec.resolve()?.profile.capacity_units();
+        let capacity = spec.resolve()?.profile.logical_units().main().units;
         trace.check_capacity(capacity).map_err(|error| wrong_age(&error))?;
         let mut digest = Digest::default();
         for request in &trace.requests {
@@ -71,16 +72,16 @@ impl AgeingJob {
         Ok(AgeingJob { what: What::Trace(Arc::new(trace)), text })
     }
 
-    /// The requests, on a device of so many units.
+    /// The requests, on a device with these logical units.
     ///
     /// # Errors
     /// [`LabError::Config`]: they do not fit.
-    pub fn source(self, capacity_units: u32, seed: u64) -> Result<Box<dyn Source>, LabError> {
+    pub fn source(self, units: LogicalUnits, seed: u64) -> Result<Box<dyn Source>, LabError> {
         match self.what {
-            What::Job(job) => Ok(Box::new(job.bind(capacity_units, seed).map_err(|error| wrong_age(&error))?)),
+            What::Job(job) => Ok(Box::new(job.bind_to(units, seed).map_err(|error| wrong_age(&error))?)),
             What::Trace(trace) => {
                 let mode = ReplayMode::Closed { depth: DEPTH, per_file: false };
-                Ok(Box::new(Replay::new(trace, mode, capacity_units).map_err(|error| wrong_age(&error))?))
+                Ok(Box::new(Replay::new(trace, mode, units.main().units).map_err(|error| wrong_age(&error))?))
             }
         }
     }
@@ -92,7 +93,7 @@ pub(crate) fn is_random(text: &str) -> bool {
 }
 
 fn said(spec: &Spec, age: &str) -> Result<Option<JobText>, LabError> {
-    let said = words::job_of(age, spec.resolve()?.profile.capacity_units());
+    let said = words::job_of(age, spec.resolve()?.profile.logical_units().main().units);
     let text = said.transpose().map_err(LabError::Config)?;
     Ok(text.map(|text| JobText { name: "age".into(), text }))
 }

@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use android::{Phone, Scenario};
 use sqlite_load::{SqliteSource, SqliteSpec};
+use units::LogicalUnits;
 use workload::fio::{self, JobFile};
 use workload::{
     Folded, FragmentationSource, FragmentationSpec, Generated, LlmSource, LlmSpec, MergeLimits, Plugged, Replay,
@@ -67,14 +68,21 @@ impl Workload {
 /// What a workload has to know of the system beneath it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beneath {
-    /// Size of the device in units of 4 KiB.
-    pub capacity_units: u32,
+    /// Its logical units.
+    pub units: LogicalUnits,
     /// Most host memory that the driver may take for mappings at any time of the run, in bytes.
     pub driver_bytes: u64,
     /// How far neighbouring requests may be merged.
     pub merge: MergeLimits,
     /// Tasks of live workloads have plugs.
     pub plugs: bool,
+}
+
+impl Beneath {
+    /// Size of the first logical unit in units of 4 KiB. Of workloads but fio's nothing lies on another.
+    fn capacity_units(&self) -> u32 {
+        self.units.main().units
+    }
 }
 
 /// What kind of workload a spec names. A file of a trace is not read.
@@ -253,14 +261,14 @@ fn text_of(workload: &str) -> Result<String, LabError> {
 
 fn open_job(job: &JobText, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
     let jobs = job.parse().map_err(LabError::config)?;
-    let source = jobs.bind(beneath.capacity_units, spec.seed).map_err(LabError::config)?;
+    let source = jobs.bind_to(beneath.units, spec.seed).map_err(LabError::config)?;
     let warnings = jobs.warnings().iter().map(ToString::to_string).collect();
     Ok(Workload { warnings, random: jobs.is_random(), ..Workload::of("fio", Box::new(source)) })
 }
 
 fn open_phone(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
     let scenario = Scenario::parse(text, &spec.workload).map_err(LabError::config)?;
-    let phone = Phone::new(&scenario, beneath.capacity_units, spec.seed, beneath.driver_bytes);
+    let phone = Phone::new(&scenario, beneath.capacity_units(), spec.seed, beneath.driver_bytes);
     Ok(Workload::of("phone", Box::new(phone.map_err(|e| in_file(&spec.workload, e))?)))
 }
 
@@ -269,21 +277,21 @@ fn open_sqlite(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload, La
     let wish = SqliteSpec::parse(text, name).map_err(LabError::config)?;
     // The first seed of a run leaves the file's as it is.
     let seeded = SqliteSpec { seed: wish.seed.wrapping_add(spec.seed.wrapping_sub(1)), ..wish };
-    let source = SqliteSource::new(&seeded, beneath.capacity_units).map_err(|e| in_file(name, e))?;
+    let source = SqliteSource::new(&seeded, beneath.capacity_units()).map_err(|e| in_file(name, e))?;
     Ok(Workload::of("sqlite", Box::new(source)))
 }
 
 fn open_llm(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
     let name = name_of(&spec.workload);
     let model = LlmSpec::parse(text, name).map_err(LabError::config)?;
-    let source = LlmSource::new(&model, name, beneath.capacity_units, spec.seed).map_err(LabError::config)?;
+    let source = LlmSource::new(&model, name, beneath.capacity_units(), spec.seed).map_err(LabError::config)?;
     Ok(Workload::of("llm", Box::new(source)))
 }
 
 fn open_fragmentation(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
     let name = name_of(&spec.workload);
     let description = FragmentationSpec::parse(text, name).map_err(LabError::config)?;
-    let source = FragmentationSource::new(&description, name, beneath.capacity_units).map_err(LabError::config)?;
+    let source = FragmentationSource::new(&description, name, beneath.capacity_units()).map_err(LabError::config)?;
     Ok(Workload { random: false, ..Workload::of("fragmentation", Box::new(source)) })
 }
 
@@ -300,10 +308,10 @@ pub(crate) fn read_trace(spec: &Spec) -> Result<Trace, LabError> {
 /// and it has to be changed.
 pub(crate) fn on_device(mut trace: Arc<Trace>, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
     if spec.fold {
-        Arc::make_mut(&mut trace).fold(beneath.capacity_units).map_err(LabError::config)?;
+        Arc::make_mut(&mut trace).fold(beneath.capacity_units()).map_err(LabError::config)?;
     }
-    trace.check_capacity(beneath.capacity_units).map_err(|error| {
-        let advice = advice::advice(&trace, beneath.capacity_units);
+    trace.check_capacity(beneath.capacity_units()).map_err(|error| {
+        let advice = advice::advice(&trace, beneath.capacity_units());
         LabError::Config(format!("{error}; {advice}"))
     })?;
     replayed(trace, spec, beneath)
@@ -313,9 +321,9 @@ fn open_generated(text: &str, spec: &Spec, beneath: Beneath) -> Result<Workload,
     let description = Generated::parse(text, &spec.workload).map_err(LabError::config)?;
     let mut trace = description.trace(&spec.workload, spec.seed).map_err(LabError::config)?;
     if spec.fold {
-        trace.fold(beneath.capacity_units).map_err(LabError::config)?;
+        trace.fold(beneath.capacity_units()).map_err(LabError::config)?;
     }
-    description.check_capacity(trace.end_units(), beneath.capacity_units).map_err(LabError::config)?;
+    description.check_capacity(trace.end_units(), beneath.capacity_units()).map_err(LabError::config)?;
     Ok(Workload { random: true, ..replayed(Arc::new(trace), spec, beneath)? })
 }
 
@@ -329,7 +337,7 @@ fn replayed(trace: Arc<Trace>, spec: &Spec, beneath: Beneath) -> Result<Workload
         times => Arc::new(Arc::unwrap_or_clone(trace).repeated(times).map_err(LabError::config)?),
     };
     let mode = spec.replay_mode();
-    let source = Replay::new(trace, mode, beneath.capacity_units).map_err(LabError::config)?;
+    let source = Replay::new(trace, mode, beneath.capacity_units()).map_err(LabError::config)?;
     let source = if merged { source.merging(&beneath.merge) } else { source };
     let (replay, depth) = match mode {
         ReplayMode::Timed => ("timed", None),
@@ -430,7 +438,7 @@ mod tests {
         open(
             &Spec::new("ufs", workload),
             Beneath {
-                capacity_units: 1 << 14,
+                units: LogicalUnits::one(1 << 14),
                 driver_bytes: 0,
                 merge: MergeLimits {
                     bytes: 1 << 20,

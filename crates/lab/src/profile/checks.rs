@@ -63,6 +63,7 @@ pub(super) fn check(v: &Values) -> Result<(), ParamError> {
     check_gc(v, &g)?;
     check_hot(v)?;
     check_slc(v, &g)?;
+    check_lus(v)?;
     v.host.check()?;
     v.host_time.check()
 }
@@ -155,6 +156,26 @@ fn check_slc(v: &Values, g: &Geometry) -> Result<(), ParamError> {
     let least = slc.least_free_superblocks;
     require(least < most, "slc", "least_free_superblocks", least, format!("below nand.data_superblocks = {most}"))?;
     check_booster(v)
+}
+
+/// The least that the first unit has: what a device has at least.
+const MIN_FIRST_LU_MIB: u32 = 16;
+
+fn check_lus(v: &Values) -> Result<(), ParamError> {
+    let given = v.device.further_lus_mib;
+    let (all, capacity) = (given.all(), v.capacity_mib());
+    let wrong = |allowed: String| require(false, "device", "further_lus_mib", given, allowed);
+    if all.iter().any(|mib| !mib.is_multiple_of(4)) {
+        return wrong("multiples of 4, the reach of a segment".into());
+    }
+    if all.len() > 1 && all.contains(&0) {
+        return wrong("0, or capacities without a 0 among them".into());
+    }
+    let (taken, most) = (all.iter().map(|&mib| u64::from(mib)).sum::<u64>(), capacity - MIN_FIRST_LU_MIB.min(capacity));
+    if taken > u64::from(most) {
+        return wrong(format!("at most {most} in all: of {capacity} MiB, unit 0 has at least {MIN_FIRST_LU_MIB}"));
+    }
+    Ok(())
 }
 
 fn check_booster(v: &Values) -> Result<(), ParamError> {

@@ -6,7 +6,7 @@ use host::block::BlockConfig;
 use nand::{FreeWork, Geometry, MetadataPrograms, Timing, WhatIfParams};
 use params::ParamError;
 use ufs::{LinkConfig, PowerConfig, Protocol};
-use units::{MIB, Nanos, UNIT_BYTES, UNIT_KIB};
+use units::{LogicalUnits, MIB, Nanos, UNIT_BYTES, UNIT_KIB};
 use workload::named_seed;
 
 use super::{Profile, ProfileError};
@@ -16,6 +16,11 @@ impl Profile {
     /// Addressable capacity in 4 KiB units.
     pub fn capacity_units(&self) -> u32 {
         self.values.capacity_mib() * (MIB / UNIT_BYTES) as u32
+    }
+
+    /// The logical units.
+    pub fn logical_units(&self) -> LogicalUnits {
+        self.values.logical_units()
     }
 
     /// Shape of the flash.
@@ -130,8 +135,30 @@ impl Profile {
             .and_then(|()| self.check_tables(parts))
             .and_then(|()| parts.mapping.check(&self.device_of(parts, [0; 2])))
             .and_then(|()| super::checks::check_reorder(&self.values, &self.host_config(parts)))
-            .and_then(|()| super::checks::check_copies(&self.values, parts.mapping));
+            .and_then(|()| super::checks::check_copies(&self.values, parts.mapping))
+            .and_then(|()| self.check_regions(parts));
         fits.map_err(|error| ProfileError { profile: self.origin.clone(), problem: error.to_string() })
+    }
+
+    /// Checks that no HPB region lies in two logical units.
+    fn check_regions(&self, parts: Parts) -> Result<(), ParamError> {
+        let units = self.logical_units();
+        if units.count() == 1 || parts.booster.speaks() != Protocol::Hpb {
+            return Ok(());
+        }
+        let info = Device::new(self.device_config([0; 2]), parts.mapping).info();
+        let region = info.hpb_group_entries.saturating_mul(info.hpb_region_groups);
+        let wrong = units.all().find(|unit| !unit.first.0.is_multiple_of(region));
+        let per_mib = (MIB / UNIT_BYTES) as u32;
+        let (lun, first) = wrong.map_or((0, 0), |unit| (unit.lun, unit.first.0 / per_mib));
+        let allowed = format!(
+            "sizes with which every unit begins at a multiple of {} MiB, an HPB region of \"{}\"; unit {lun} begins at \
+             {first} MiB",
+            region / per_mib,
+            parts.mapping.name()
+        );
+        let given = self.values.device.further_lus_mib;
+        super::checks::require(wrong.is_none(), "device", "further_lus_mib", given, allowed)
     }
 
     /// The driver of a system.

@@ -6,7 +6,7 @@ use host::{BoosterParams, HostParams, SchedulerParams};
 use nand::{FaultParams, Geometry, NandParams, SuperblockParams, WhatIfParams};
 use params::{Field, Owner, Owners, ParamError, Params, Table, Value};
 use ufs::{LinkParams, PowerParams};
-use units::{MIB, UNIT_BYTES};
+use units::{LogicalUnits, MIB, UNIT_BYTES};
 use workload::MergeParams;
 
 use crate::report::energy::EnergyModel;
@@ -20,6 +20,11 @@ params::params! {
         summary: text;
         /// Addressable capacity. A share is the usable part of the flash for data, rounded down to 4 MiB.
         capacity_mib: amount(16 to 4194304 of "nand.data_superblocks"), fixed;
+        /// Capacities of logical units 1, 2 and so on, out of that of the device; unit 0 has the rest. 0: there is one
+        /// unit. Each is a contiguous range of the device's addresses, unit 0 the first, so schemes need not know them:
+        /// no L2P segment (4 MiB) and no HPB region lies in two of them. A kernel sees disks; a fio job that names
+        /// /dev/sdb addresses unit 1; all else lies on unit 0. With HP-UFS, foam and HPBvalve, ufsim linux takes one.
+        further_lus_mib: counts(0 to 4194304 upto 7) = 0, "one unit has it all", fixed;
     }
 }
 
@@ -68,6 +73,17 @@ macro_rules! sections {
                 let units = u64::from(self.slc.taken_superblocks()) * u64::from(self.geometry().superblock_units());
                 let taken_mib = (units * UNIT_BYTES).div_ceil(MIB).next_multiple_of(4);
                 self.device.capacity_mib.saturating_sub(u32::try_from(taken_mib).unwrap_or(u32::MAX))
+            }
+
+            /// Sizes of the logical units beside the first, in units of 4 KiB.
+            pub(super) fn further_lus(&self) -> Vec<u32> {
+                let sizes = self.device.further_lus_mib.all().iter();
+                sizes.map(|mib| mib * (MIB / UNIT_BYTES) as u32).filter(|&units| units > 0).collect()
+            }
+
+            /// The logical units.
+            pub fn logical_units(&self) -> LogicalUnits {
+                LogicalUnits::of(self.capacity_mib() * (MIB / UNIT_BYTES) as u32, &self.further_lus())
             }
 
             /// Reads the tables of a profile.

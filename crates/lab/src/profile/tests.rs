@@ -143,6 +143,13 @@ fn values_must_fit_each_other() {
         (&["nand.data_superblocks=65536"], "nand.data_superblocks = 65536: must be at most 65535"),
         (&["nand.pages_per_block=4096", "nand.channels=32"], "nand.data_superblocks = 9472: must be at most"),
         (&["nand.meta_superblocks=11"], "nand.meta_superblocks = 11: must be at least 15"),
+        (&["device.further_lus_mib=6"], "device.further_lus_mib = 6: must be multiples of 4, the reach of a segment"),
+        (&["device.further_lus_mib=4,0"], "device.further_lus_mib = [4, 0]: must be 0, or capacities without a 0"),
+        (
+            &["device.further_lus_mib=131052,8"],
+            "device.further_lus_mib = [131052, 8]: must be at most 131056 in all: of 131072 MiB, unit 0 has at least 16",
+        ),
+        (&["device.further_lus_mib=4,4,4,4,4,4,4,4"], "must be 0..=4194304, an integer or a list of up to 7"),
         (&["device.capacity_mib=131070"], "device.capacity_mib = 131070: must be a multiple of 4"),
         (&["sram.pool_kib=1534"], "sram.pool_kib = 1534: must be a multiple of 4"),
         (&["sram.pool_kib=1084"], "sram.segment_cache_kib = 1088: must be below sram.pool_kib = 1084"),

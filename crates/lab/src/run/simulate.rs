@@ -252,17 +252,12 @@ impl Run<'_> {
 
     pub(crate) fn beneath(&self) -> Result<Beneath, LabError> {
         let Machine { parts, profile } = &self.machine;
-        let capacity_units = profile.capacity_units();
-        let whole_table = u64::from(capacity_units) * ENTRY_BYTES;
+        let units = profile.logical_units();
+        let whole_table = u64::from(profile.capacity_units()) * ENTRY_BYTES;
         let first = profile.host_config(*parts).memory_limit_bytes.unwrap_or(whole_table);
         let most = self.spec.memory_plan()?.limits().fold(first, u64::max).min(whole_table);
         let driver_bytes = if parts.booster == BoosterKind::None { 0 } else { most };
-        Ok(Beneath {
-            capacity_units,
-            driver_bytes,
-            merge: profile.values.merge.limits(),
-            plugs: profile.values.host_time.plugs,
-        })
+        Ok(Beneath { units, driver_bytes, merge: profile.values.merge.limits(), plugs: profile.values.host_time.plugs })
     }
 
     /// The whole run of a workload, with what is wanted beside its result.
@@ -403,7 +398,7 @@ impl Run<'_> {
         let (spec, Machine { parts, profile }) = (self.spec, &self.machine);
         let job = AgeingJob::of(spec)?;
         let text = job.text.clone();
-        let mut source = job.source(profile.capacity_units(), spec.seed)?;
+        let mut source = job.source(profile.logical_units(), spec.seed)?;
         let mut system = self.guarded(|| assemble(profile, *parts, spec.seed))??;
         let mut watch = throttled("age", &self.wall, progress);
         let aged = self.guarded(|| {

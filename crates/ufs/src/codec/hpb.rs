@@ -59,7 +59,7 @@
 //! | 2 | 1 | 80h: descriptor type | same |
 //! | 3 | 1 | 10h: additional length | same |
 //! | 4 | 1 | 01h: update of regions | F0h: this model's own |
-//! | 5 | 1 | LUN, 0 | LUN, 0 |
+//! | 5 | 1 | LUN of the unit that it is about, 0 where there is one | same |
 //! | 6 | 1 | subregions to activate, 0 to 2 | 0 |
 //! | 7 | 1 | regions to inactivate, 0 to 2 | 0 |
 //! | 8 | 4 | first to activate: region (2), subregion (2) | LPA (4 bytes) |
@@ -97,6 +97,9 @@ pub const HPB_NOTICE_BYTES: usize = 20;
 
 /// Device information, HPB 2.0: the data segment holds a notice.
 pub(super) const UPDATE_ALERT: u8 = 0x02;
+
+/// Where the LUN of a notice stands.
+pub(super) const NOTICE_LUN: usize = 5;
 
 /// Device information, HPB 2017 Sec. 3.1: the notice is an entry, not a dirty group.
 pub(super) const ENTRY_FLAG: u8 = 0x04;
@@ -270,7 +273,7 @@ pub(super) fn decode_notice(field: Reader<'_>, is_entry: bool, info: &DeviceInfo
     let operation = if is_entry { NEW_ENTRY } else { REGION_UPDATE };
     let found = field.u8(4, "HPB notice operation")?;
     field.exactly(4, "HPB notice operation", u64::from(found), u64::from(operation))?;
-    field.exactly(5, "HPB notice LUN", u64::from(field.u8(5, "HPB notice LUN")?), 0)?;
+    field.exactly(NOTICE_LUN, "HPB notice LUN", u64::from(field.u8(NOTICE_LUN, "HPB notice LUN")?), 0)?;
     if is_entry {
         field.zeroes(6, 8)?;
         let lpa = Lpa(field.u32(8, "HPB notice LPA")?);

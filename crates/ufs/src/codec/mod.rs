@@ -184,8 +184,17 @@ pub fn encode_response(response: &Response, op: &Op, info: &DeviceInfo, out: &mu
     upiu.encode(info, out).inspect_err(|_| out.truncate(start))
 }
 
+/// The logical units of a response: that of its command, and that of which its HPB notice tells.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Luns {
+    /// Of the command.
+    pub command: u8,
+    /// Of the notice, if there is one.
+    pub notice: u8,
+}
+
 /// The RESPONSE UPIU to `op` and the bytes of its data, for a host controller that puts these elsewhere. `user` are the
-/// blocks of a READ that succeeded.
+/// blocks of a READ that succeeded. Addresses in all of them are those of the unit `luns`.
 ///
 /// # Errors
 /// See [`encode_response`].
@@ -194,6 +203,7 @@ pub fn encode_with_payload(
     op: &Op,
     user: Vec<u8>,
     info: &DeviceInfo,
+    luns: Luns,
 ) -> Result<(Vec<u8>, Vec<u8>), EncodeError> {
     let expected = u64::from(cdb::data_in_bytes(op, info)?);
     let data = if op.is_user() { user } else { data::data_in(op, &response.data, info)?.0.bytes };
@@ -202,6 +212,7 @@ pub fn encode_with_payload(
     let Response { tag, status, hpb, piggyback, .. } = *response;
     let mut upiu = Vec::new();
     ResponseUpiu { tag, status, residual, hpb, piggyback }.encode(info, &mut upiu)?;
+    upiu::name_units(&mut upiu, luns);
     Ok((upiu, data))
 }
 

@@ -1,7 +1,7 @@
 //! UPIUs: COMMAND, DATA OUT, DATA IN and RESPONSE.
 //!
 //! Big-endian; JESD220 clause 10.6.2 (basic header, bytes 0-11) and the clauses named below. There is one logical unit,
-//! LUN 0, and one initiator, IID 0. Reserved bytes are written as 0 and must be 0.
+//! LUN 0, unless a host controller puts others in ([`Luns`]), and one initiator, IID 0. Reserved bytes are written as 0 and must be 0.
 //!
 //! # COMMAND (10.7.1), 32 bytes, then 8 of [`CommandExtension`] if the command set type says so
 //! | offset | size | meaning |
@@ -63,8 +63,9 @@ use super::bytes::Reader;
 use super::cdb::Direction;
 use super::data::{Payload, STAND_IN};
 use super::error::{Allowed, DecodeError, EncodeError};
+use super::hpb::HPB_NOTICE_BYTES;
 use super::hpufs::{COMMAND_EXTENSION_BYTES, CommandExtension, ExtensionAddress, PIGGYBACK_BYTES};
-use super::{hpb, hpufs};
+use super::{Luns, hpb, hpufs};
 use crate::command::Tag;
 use crate::info::DeviceInfo;
 use crate::response::{HpbNotice, PiggyBack, Status};
@@ -282,6 +283,15 @@ pub fn plain_response(lun: u8, tag: Tag, residual: u32, sense: Option<(u8, u8)>)
         bytes.extend_from_slice(&sense_bytes(key, asc));
     }
     bytes
+}
+
+/// Puts the units of a response into its bytes, in which they are 0.
+pub(super) fn name_units(response: &mut [u8], luns: Luns) {
+    response[2] = luns.command;
+    if response[9] & hpb::UPDATE_ALERT != 0 {
+        let notice = response.len() - HPB_NOTICE_BYTES;
+        response[notice + hpb::NOTICE_LUN] = luns.notice;
+    }
 }
 
 /// A RESPONSE UPIU with status BUSY: nothing has been done, and the host is to ask again later (SAM-5 clause 5.3.1).

@@ -2,10 +2,11 @@
 
 use ufs::codec::hpufs;
 use ufs::{DeviceInfo, Health};
-use units::UNIT_BYTES;
+use units::{LogicalUnits, UNIT_BYTES};
 
 use super::booster::{describe, describe_geometry};
 use super::bytes::put;
+use super::logical_units::Placed;
 use super::{Device, Told};
 use crate::registers::SLOTS;
 
@@ -17,8 +18,8 @@ const GEOMETRY: u8 = 0x07;
 const POWER: u8 = 0x08;
 const HEALTH: u8 = 0x09;
 
-/// Logical units that the standard has room for, of which the first is there.
-const UNITS: u8 = 8;
+/// Logical units that the device has room for (bMaxNumberLU = 0).
+const UNITS: u8 = LogicalUnits::MOST as u8;
 /// Bits of dExtendedUFSFeaturesSupport.
 const HPB: u32 = 1 << 7;
 const WRITE_BOOSTER: u32 = 1 << 8;
@@ -79,7 +80,7 @@ impl Device {
     fn device_descriptor(&self, told: &Told<'_>) -> Vec<u8> {
         let info = told.info;
         let mut bytes = empty(DEVICE, 0x59);
-        bytes[0x06] = 1; // bNumberLU
+        bytes[0x06] = self.description.units.count(); // bNumberLU
         bytes[0x07] = 4; // bNumberWLU
         bytes[0x0A] = 1; // bInitPowerMode: active
         bytes[0x0B] = 0x7F; // bHighPriorityLUN: none
@@ -117,7 +118,7 @@ impl Device {
         bytes[0x11] = 1; // bAllocationUnitSize
         put(&mut bytes, 0x12, &[8, 8, 8, 0x40, 0x40]); // blocks of 4 KiB; data segments of 32 KiB
         if let Some(shape) = self.hpb_shape(info) {
-            put(&mut bytes, 0x48, &[shape.region, 1, shape.subregion]);
+            put(&mut bytes, 0x48, &[shape.region, self.description.units.count(), shape.subregion]); // bHPBNumberLU
             put(&mut bytes, 0x4B, &shape.regions.to_be_bytes());
         }
         if let Some(booster) = &told.booster {
@@ -130,10 +131,8 @@ impl Device {
     fn unit_descriptor(&self, index: u8, info: &DeviceInfo) -> Vec<u8> {
         let mut bytes = empty(UNIT, 0x2D);
         bytes[0x02] = index;
-        if index > 0 {
-            return bytes;
-        }
-        let shape = self.hpb_shape(info);
+        let Some(Placed { info, .. }) = self.unit(index, info) else { return bytes };
+        let shape = self.hpb_shape(&info);
         bytes[0x03] = if shape.is_some() { 2 } else { 1 }; // bLUEnable
         bytes[0x06] = SLOTS; // bLUQueueDepth
         bytes[0x09] = 1; // bDataReliability

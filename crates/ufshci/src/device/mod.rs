@@ -3,16 +3,16 @@
 mod booster;
 mod bytes;
 mod descriptors;
-mod logical_units;
+pub mod logical_units;
 mod query;
 pub mod scsi;
 
 use ufs::codec::hpufs::PowerOn;
-use ufs::{Booster, BoosterControl, BoosterFlags, DeviceInfo, Health};
+use ufs::{Booster, BoosterControl, BoosterFlags, DeviceInfo, Health, HpbNotice};
 
 use crate::description::Description;
 use booster::Persistent;
-use logical_units::Attention;
+use logical_units::{Attention, Notices, Placed, WELL_KNOWN};
 use query::{Attributes, Flags};
 
 /// What the device remembers.
@@ -24,6 +24,8 @@ pub struct Device {
     persistent: Persistent,
     /// Logical units that have not yet told of the last reset.
     attention: Attention,
+    /// What they have yet to tell of HPB.
+    notices: Notices,
     /// Of HP-UFS; up to date when a query begins.
     pub power_on: PowerOn,
 }
@@ -49,6 +51,7 @@ impl Device {
             flags: Flags::default(),
             persistent: Persistent::default(),
             attention: Attention::default(),
+            notices: Notices::default(),
             power_on: PowerOn::default(),
         }
     }
@@ -57,6 +60,21 @@ impl Device {
     pub fn reset(&mut self) -> [BoosterControl; 3] {
         *self = Device { persistent: self.persistent, ..Device::new(self.description.clone()) };
         [BoosterControl::Flags(BoosterFlags::default()), BoosterControl::Hibernate(false), self.persistent.control()]
+    }
+
+    /// A logical unit, as its driver sees it; `None` if it is none, or a well-known one.
+    pub fn unit(&self, lun: u8, info: &DeviceInfo) -> Option<Placed> {
+        Placed::of(self.description.units, lun, info)
+    }
+
+    /// True if there is a unit of this number, a well-known one included.
+    pub fn has_unit(&self, lun: u8) -> bool {
+        lun < self.description.units.count() || WELL_KNOWN.contains(&lun)
+    }
+
+    /// What the response to the next command tells of HPB, and of which unit; `notice` is what the device has to say.
+    pub fn notice(&mut self, notice: HpbNotice, info: &DeviceInfo) -> (u8, HpbNotice) {
+        self.notices.pass(notice, self.description.units, info)
     }
 
     /// A logical unit has been reset by a task management request.

@@ -5,7 +5,7 @@ use units::UNIT_BYTES;
 
 use super::Device;
 use super::descriptors::REVISION;
-use super::logical_units::{DEVICE, UNIT, UNITS};
+use super::logical_units::{DEVICE, Placed};
 use super::query::POWER_MODE;
 
 /// Sense key and additional sense code.
@@ -14,7 +14,7 @@ pub type Sense = (u8, u8);
 /// ILLEGAL REQUEST, invalid command operation code.
 const INVALID_OPCODE: Sense = (0x05, 0x20);
 /// ILLEGAL REQUEST, logical block address out of range.
-const OUT_OF_RANGE: Sense = (0x05, 0x21);
+pub const OUT_OF_RANGE: Sense = (0x05, 0x21);
 /// ILLEGAL REQUEST, invalid field in CDB.
 pub const INVALID_FIELD: Sense = (0x05, 0x24);
 /// ILLEGAL REQUEST, logical unit not supported.
@@ -68,27 +68,31 @@ impl Device {
 
     /// `None` for a command of the medium.
     fn local(&mut self, lun: u8, cdb: &[u8; 16], info: &DeviceInfo) -> Option<Result<Vec<u8>, Sense>> {
-        let there = UNITS.contains(&lun);
-        let well_known = lun != UNIT;
+        let there = self.has_unit(lun);
+        let unit = self.unit(lun, info).map(|Placed { info, .. }| info);
         // SPC-4 clause 5.13: these three are done all the same, and REQUEST SENSE is how it may be asked for.
-        if !matches!(cdb[0], INQUIRY | REPORT_LUNS_COMMAND | REQUEST_SENSE) && self.attention.take(lun) {
+        if !matches!(cdb[0], INQUIRY | REPORT_LUNS_COMMAND | REQUEST_SENSE) && there && self.attention.take(lun) {
             return Some(Err(RESET_OCCURRED));
         }
-        let done = match cdb[0] {
-            INQUIRY => self.inquiry(there, well_known, cdb),
-            REPORT_LUNS_COMMAND => Ok(cut(&report_luns(), be32(&cdb[6..10]))),
-            REQUEST_SENSE => Ok(cut(&self.request_sense(lun), cdb[4].into())),
+        let done = match (cdb[0], &unit) {
+            (INQUIRY, _) => self.inquiry(there, unit.is_none(), cdb),
+            (REPORT_LUNS_COMMAND, _) => Ok(cut(&report_luns(self.description.units.count()), be32(&cdb[6..10]))),
+            (REQUEST_SENSE, _) => Ok(cut(&self.request_sense(lun), cdb[4].into())),
             _ if !there => Err(NO_UNIT),
-            TEST_UNIT_READY | SEND_DIAGNOSTIC => Ok(Vec::new()),
-            START_STOP_UNIT => Ok(self.start_stop(lun, cdb)),
-            _ if well_known => Err(INVALID_OPCODE),
-            READ_CAPACITY_10 => Ok(capacity_10(info)),
-            SERVICE_ACTION_IN_16 if cdb[1] & 0x1F == 0x10 => Ok(cut(&capacity_16(info), be32(&cdb[10..14]))),
-            MODE_SENSE_6 => mode_sense(cdb, 4).map(|pages| cut(&pages, cdb[4].into())),
-            MODE_SENSE_10 => mode_sense(cdb, 8).map(|pages| cut(&pages, u32::from(cdb[7]) << 8 | u32::from(cdb[8]))),
-            VERIFY_10 | PRE_FETCH_10 => within(cdb, info),
+            (TEST_UNIT_READY | SEND_DIAGNOSTIC, _) => Ok(Vec::new()),
+            (START_STOP_UNIT, _) => Ok(self.start_stop(lun, cdb)),
+            (_, None) => Err(INVALID_OPCODE),
+            (READ_CAPACITY_10, Some(info)) => Ok(capacity_10(info)),
+            (SERVICE_ACTION_IN_16, Some(info)) if cdb[1] & 0x1F == 0x10 => {
+                Ok(cut(&capacity_16(info), be32(&cdb[10..14])))
+            }
+            (MODE_SENSE_6, _) => mode_sense(cdb, 4).map(|pages| cut(&pages, cdb[4].into())),
+            (MODE_SENSE_10, _) => {
+                mode_sense(cdb, 8).map(|pages| cut(&pages, u32::from(cdb[7]) << 8 | u32::from(cdb[8])))
+            }
+            (VERIFY_10 | PRE_FETCH_10, Some(info)) => within(cdb, info),
             // Those of other drivers than Linux's, of HPB and of vendors are the codec's to know.
-            opcode if is_known(opcode) => return None,
+            (opcode, _) if is_known(opcode) => return None,
             _ => Err(INVALID_OPCODE),
         };
         Some(done)
@@ -96,7 +100,7 @@ impl Device {
 
     /// SPC-4 clause 6.39: what a unit has yet to tell, or nothing, in fixed format.
     fn request_sense(&mut self, lun: u8) -> [u8; 18] {
-        let (key, asc) = if self.attention.take(lun) { RESET_OCCURRED } else { (0, 0) };
+        let (key, asc) = if self.has_unit(lun) && self.attention.take(lun) { RESET_OCCURRED } else { (0, 0) };
         let mut data = [0; 18];
         (data[0], data[2], data[7], data[12]) = (0x70, key, 10, asc);
         data
@@ -191,9 +195,10 @@ fn within(cdb: &[u8; 16], info: &DeviceInfo) -> Result<Vec<u8>, Sense> {
     if end <= u64::from(info.capacity_units) { Ok(Vec::new()) } else { Err(OUT_OF_RANGE) }
 }
 
-fn report_luns() -> [u8; 16] {
-    let mut list = [0; 16];
-    list[3] = 8; // one unit, number 0
+/// SPC-4 clause 6.33: eight bytes for each unit, with single-level numbers.
+fn report_luns(count: u8) -> Vec<u8> {
+    let mut list = vec![0, 0, 0, 8 * count, 0, 0, 0, 0];
+    list.extend((0..count).flat_map(|lun| [0, lun, 0, 0, 0, 0, 0, 0]));
     list
 }
 

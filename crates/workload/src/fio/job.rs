@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use units::UNIT_BYTES;
+use units::{LogicalUnit, LogicalUnits, UNIT_BYTES};
 
 use super::error::ConfigError;
 use super::iolog::{Log, LoggedFile};
@@ -52,12 +52,16 @@ struct Files {
 }
 
 impl Files {
-    fn find_or_add(&mut self, name: String) -> usize {
+    fn find_or_add(&mut self, name: String, disk: Option<LogicalUnit>) -> usize {
         *self.by_name.entry(name).or_insert_with_key(|name| {
-            self.list.push(File { name: name.clone(), bytes: 0, begin: 0 });
+            self.list.push(File { name: name.clone(), bytes: disk.map_or(0, bytes_of), begin: 0, disk });
             self.list.len() - 1
         })
     }
+}
+
+fn bytes_of(unit: LogicalUnit) -> u64 {
+    u64::from(unit.units) * UNIT_BYTES
 }
 
 /// A file on the device while its size is being found out.
@@ -65,6 +69,8 @@ struct File {
     name: String,
     bytes: u64,
     begin: u64,
+    /// It is a whole logical unit, as the name says.
+    disk: Option<LogicalUnit>,
 }
 
 /// Where a clone works inside its files.
@@ -80,7 +86,8 @@ struct Place {
 pub(super) struct Layout<'a> {
     pub path: &'a str,
     pub jobs: &'a [Job],
-    pub capacity_units: u32,
+    /// Where there are several, a file named /dev/sda is number 0, /dev/sdb number 1. Other files lie on number 0.
+    pub units: LogicalUnits,
     pub run_seed: u64,
 }
 
@@ -110,8 +117,14 @@ impl<'a> Layout<'a> {
         Ok(clones)
     }
 
-    fn capacity(&self) -> u64 {
-        u64::from(self.capacity_units) * UNIT_BYTES
+    /// The unit that a file is as a whole, if its name says so and there are several.
+    fn disk(&self, job: &Job, name: &str) -> Result<Option<LogicalUnit>, ConfigError> {
+        let letter = name.strip_prefix("/dev/sd").map(str::as_bytes);
+        let (&[letter @ b'a'..=b'z'], 2..) = (letter.unwrap_or_default(), self.units.count()) else { return Ok(None) };
+        let last = char::from(b'a' + self.units.count() - 1);
+        let missing =
+            || self.error(job, format!("{name} is not there: the logical units are /dev/sda to /dev/sd{last}"));
+        self.units.get(letter - b'a').ok_or_else(missing).map(Some)
     }
 
     fn clones_in_order(&self) -> impl Iterator<Item = (&'a Job, u32)> + use<'a> {
@@ -144,12 +157,18 @@ impl<'a> Layout<'a> {
     /// Finds or makes the clone's files, and grows them to what the clone needs.
     fn place(&self, job: &Job, number: u32, files: &mut Files) -> Result<Place, ConfigError> {
         if let Some(log) = job.log_of(number) {
-            return Ok(place_of_log(log, files));
+            return self.place_of_log(job, log, files);
         }
         let o = &job.options;
+        let names = o.filename.clone().unwrap_or_else(|| {
+            let own = |file| own_name(o.filename_format.as_deref(), name_of(job), number, file);
+            (0..o.nrfiles).map(own).collect()
+        });
+        let disks = names.iter().map(|name| self.disk(job, name)).collect::<Result<Vec<_>, _>>()?;
+        let capacity = bytes_of(disks[0].unwrap_or(self.units.main()));
         // As in fio, a size of some per cent ends with a whole block, and an offset begins with one.
         let block = o.smallest_block();
-        let whole = o.filesize.unwrap_or_else(|| self.capacity());
+        let whole = o.filesize.unwrap_or(capacity);
         let blocks_of = |amount, whole| match amount {
             Amount::Percent(percent) => share(whole, percent) / block * block,
             Amount::Bytes(bytes) => bytes,
@@ -161,7 +180,7 @@ impl<'a> Layout<'a> {
         // A percentage is of the file where its size is known, else of the device.
         let whole = match (o.filesize, o.size) {
             (Some(bytes), _) | (None, Some(Amount::Bytes(bytes))) => bytes,
-            _ => self.capacity(),
+            _ => capacity,
         };
         let step = blocks_of(o.offset_increment, whole).checked_mul(u64::from(number));
         let first = match o.offset {
@@ -173,13 +192,10 @@ impl<'a> Layout<'a> {
         if !offset.is_multiple_of(SECTOR_BYTES) {
             return Err(self.error(job, format!("offset {offset} is no multiple of {SECTOR_BYTES}")));
         }
-        let names = o.filename.clone().unwrap_or_else(|| {
-            let own = |file| own_name(o.filename_format.as_deref(), name_of(job), number, file);
-            (0..o.nrfiles).map(own).collect()
-        });
         let share = size.unwrap_or(0) / names.len() as u64;
         let needed = o.filesize.unwrap_or_else(|| offset.saturating_add(share));
-        let numbers: Vec<usize> = names.into_iter().map(|name| files.find_or_add(name)).collect();
+        let numbers: Vec<usize> =
+            names.into_iter().zip(disks).map(|(name, disk)| files.find_or_add(name, disk)).collect();
         // An unsized clone makes no file: only sized ones decide how large it is.
         if size.is_some() || o.filesize.is_some() {
             for &file in &numbers {
@@ -188,6 +204,17 @@ impl<'a> Layout<'a> {
             }
         }
         Ok(Place { files: numbers, offset, size })
+    }
+
+    /// The files of a log, each as large as the log needs it.
+    fn place_of_log(&self, job: &Job, log: &Log, files: &mut Files) -> Result<Place, ConfigError> {
+        let place = |logged: &LoggedFile| {
+            let file = files.find_or_add(logged.name.clone(), self.disk(job, &logged.name)?);
+            let bytes = &mut files.list[file].bytes;
+            *bytes = logged.bytes.max(*bytes);
+            Ok(file)
+        };
+        Ok(Place { files: log.files.iter().map(place).collect::<Result<_, _>>()?, offset: 0, size: None })
     }
 
     /// A file to which no job gave a size is the whole device, if it is the only file.
@@ -200,14 +227,14 @@ impl<'a> Layout<'a> {
                     if !alone {
                         return Err(self.error(job, format!("needs size=: no job gives file {:?} a size", file.name)));
                     }
-                    file.bytes = self.capacity();
+                    file.bytes = bytes_of(self.units.main());
                 }
             }
         }
         Ok(())
     }
 
-    /// Puts the files one after another, each on a 4 KiB border.
+    /// Puts the files of the first unit one after another, each on a 4 KiB border. What lies on another is all of it.
     fn assign(&self, files: &mut [File], places: &[Place]) -> Result<(), ConfigError> {
         let (mut next, mut assigned) = (0_u64, 0);
         let mentioned = self
@@ -220,20 +247,24 @@ impl<'a> Layout<'a> {
             }
             assigned += 1;
             let file = &mut files[file];
-            file.begin = next;
-            let end = next.saturating_add(file.bytes);
-            if end > self.capacity() {
+            let unit = file.disk.unwrap_or(self.units.main());
+            let begin = if unit.lun == 0 { next } else { 0 };
+            let end = begin.saturating_add(file.bytes);
+            if end > bytes_of(unit) {
                 return Err(ConfigError::BeyondDevice {
                     path: self.path.into(),
                     line: job.line,
                     job: name_of(job).into(),
-                    begin: next,
+                    begin,
                     end,
-                    capacity: self.capacity(),
-                    capacity_units: self.capacity_units,
+                    capacity: bytes_of(unit),
+                    capacity_units: unit.units,
                 });
             }
-            next = end.next_multiple_of(UNIT_BYTES);
+            file.begin = u64::from(unit.first.0) * UNIT_BYTES + begin;
+            if unit.lun == 0 {
+                next = end.next_multiple_of(UNIT_BYTES);
+            }
         }
         Ok(())
     }
@@ -311,17 +342,6 @@ fn own_name(format: Option<&str>, job: &str, clone: u32, file: u32) -> String {
         [("$jobname", job), ("$jobnum", &clone.to_string()), ("$filenum", &file.to_string()), ("$clientuid", "")];
     let format = format.unwrap_or("$jobname.$jobnum.$filenum").to_owned();
     words.into_iter().fold(format, |name, (word, meant)| name.replace(word, meant))
-}
-
-/// The files of a log, each as large as the log needs it.
-fn place_of_log(log: &Log, files: &mut Files) -> Place {
-    let place = |logged: &LoggedFile| {
-        let file = files.find_or_add(logged.name.clone());
-        let bytes = &mut files.list[file].bytes;
-        *bytes = logged.bytes.max(*bytes);
-        file
-    };
-    Place { files: log.files.iter().map(place).collect(), offset: 0, size: None }
 }
 
 /// The `name` option, else the section's name.

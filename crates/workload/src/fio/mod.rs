@@ -29,6 +29,8 @@ mod value;
 mod work;
 mod worker;
 
+use units::LogicalUnits;
+
 pub use around::{FileSystem, Nothing, Surroundings};
 pub use error::{ConfigError, Warning};
 pub use inline::{inline_job, is_inline_job, looks_like_job};
@@ -92,7 +94,16 @@ impl JobFile {
     /// # Errors
     /// [`ConfigError::Job`] and [`ConfigError::BeyondDevice`], naming job and line.
     pub fn bind(&self, capacity_units: u32, seed: u64) -> Result<FioSource, ConfigError> {
-        let layout = job::Layout { path: &self.path, jobs: &self.parsed.jobs, capacity_units, run_seed: seed };
+        self.bind_to(LogicalUnits::one(capacity_units), seed)
+    }
+
+    /// The same on a device with these logical units. Where there are several, a file named /dev/sda is all of number
+    /// 0, /dev/sdb of number 1, and so on; other files lie on number 0.
+    ///
+    /// # Errors
+    /// The same, and a unit that is not there.
+    pub fn bind_to(&self, units: LogicalUnits, seed: u64) -> Result<FioSource, ConfigError> {
+        let layout = job::Layout { path: &self.path, jobs: &self.parsed.jobs, units, run_seed: seed };
         Ok(FioSource::new(&layout.clones()?))
     }
 }

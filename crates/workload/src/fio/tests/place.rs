@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{StreamId, UnitRange};
-use units::Lpa;
+use units::{LogicalUnits, Lpa};
 
 #[test]
 fn files_lie_one_after_another_and_clones_have_their_own() {
@@ -37,6 +37,43 @@ fn percentages_are_of_the_device_or_of_the_size() {
     assert_eq!(ranges("[a]\nsize=40k\noffset=50%\n"), range(5, 10));
     assert_eq!(ranges("[a]\nfilesize=40k\noffset=50%\n"), range(5, 5));
     assert_eq!(ranges("[a]\nfilename=f\nsize=8k\nnumjobs=2\noffset_increment=16k\n").len(), 2);
+}
+
+/// Three logical units: 0 to 99, 100 to 149, 150 to 159.
+fn bound(text: &str) -> Result<FioSource, ConfigError> {
+    JobFile::parse(text, "t.fio").unwrap().bind_to(LogicalUnits::of(160, &[50, 10]), 1)
+}
+
+#[test]
+fn names_of_disks_are_logical_units_where_there_are_several() {
+    let ranges = |text| -> Vec<(u32, u32)> {
+        let touched = bound(text).unwrap().preconditioning_ranges();
+        touched.ranges().iter().map(|range| (range.first.0, range.count)).collect()
+    };
+    assert_eq!(ranges("[a]\nfilename=/dev/sda\n"), [(0, 100)]);
+    assert_eq!(ranges("[a]\nfilename=/dev/sdb\nsize=8k\noffset=4k\n"), [(101, 2)]);
+    assert_eq!(ranges("[a]\nfilename=/dev/sdb\nsize=50%\n"), [(100, 25)], "a share is of the disk");
+    assert_eq!(ranges("[a]\nfilename=/dev/sdb\nrw=write\n[b]\nsize=8k\n"), [(0, 2), (100, 50)]);
+    assert_eq!(ranges("[a]\nfilename=/dev/sdc:f\nsize=16k\n[b]\nsize=4k\n"), [(0, 3), (150, 2)]);
+    let one = bind("[a]\nfilename=/dev/sdb\nsize=8k\n").preconditioning_ranges();
+    assert_eq!(one.ranges()[0].first, Lpa(0), "of one unit, a name is only a name");
+}
+
+#[test]
+fn nothing_lies_beyond_a_logical_unit() {
+    let refused = |text| bound(text).unwrap_err().to_string();
+    assert_eq!(
+        refused("[a]\nfilename=/dev/sdd\n"),
+        "t.fio:1: job \"a\": /dev/sdd is not there: the logical units are /dev/sda to /dev/sdc"
+    );
+    let too_large = |text, end, units: u64| {
+        let told = format!("0 to {end} of the device, which has {} ({units} units of 4 KiB)", units * 4096);
+        assert!(refused(text).ends_with(&told), "{}", refused(text));
+    };
+    too_large("[a]\nsize=404k\n", 404 * 1024, 100);
+    too_large("[a]\nfilename=/dev/sdc\nsize=44k\n", 44 * 1024, 10);
+    // What lies on the first unit beside all of it has no room.
+    assert!(refused("[a]\nfilename=/dev/sda\n[b]\nsize=4k\n").contains("bytes 409600 to 413696"));
 }
 
 #[test]
