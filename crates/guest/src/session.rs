@@ -95,8 +95,8 @@ impl Session {
             let told = "must be true with ufsim linux: the kernel has the whole of HPBvalve";
             return Err(LabError::Config(format!("scheme.hpbvalve.{name} = false: {told}")));
         }
-        let units = outside.machine().profile.logical_units();
-        if units.count() > 1 && (hp_ufs || policy.is_some()) {
+        let logical_units = outside.machine().profile.logical_units();
+        if logical_units.count() > 1 && (hp_ufs || policy.is_some()) {
             let told = "must be 0 with ufsim linux and this scheme: its part of the kernel serves one logical unit";
             let given = outside.machine().profile.values.device.further_lus_mib;
             let (given, scheme) = (given.all(), &spec.scheme);
@@ -106,7 +106,7 @@ impl Session {
         let description = Description {
             vendor: "ufsim".into(),
             product: outside.machine().profile.origin.clone(),
-            units,
+            logical_units,
             hpb,
             hp_ufs,
             answer_time: config.command_cost,

@@ -88,7 +88,7 @@ impl<M: Medium> Controller<M> {
     /// # Panics
     /// If the logical units are not all of the medium.
     pub fn new(description: Description, medium: M) -> Controller<M> {
-        let end = description.units.all().last().map(|unit| unit.end());
+        let end = description.logical_units.all().last().map(|unit| unit.end());
         assert_eq!(end, Some(medium.info().capacity_units), "the end of the last logical unit");
         let mut controller = Controller {
             registers: [0; (reg::BYTES / 4) as usize],

@@ -10,7 +10,7 @@ pub struct Description {
     /// Product, at most 16 characters.
     pub product: String,
     /// Its logical units, which together have all of its addresses.
-    pub units: LogicalUnits,
+    pub logical_units: LogicalUnits,
     /// The device announces HPB 2.0, if it can.
     pub hpb: bool,
     /// The device describes itself as one of HP-UFS.

@@ -153,7 +153,7 @@ impl Host {
         let description = Description {
             vendor: "ufsim".into(),
             product: "test device".into(),
-            units,
+            logical_units: units,
             hpb,
             hp_ufs,
             answer_time: Nanos(5_000),

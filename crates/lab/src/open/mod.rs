@@ -69,7 +69,7 @@ impl Workload {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beneath {
     /// Its logical units.
-    pub units: LogicalUnits,
+    pub logical_units: LogicalUnits,
     /// Most host memory that the driver may take for mappings at any time of the run, in bytes.
     pub driver_bytes: u64,
     /// How far neighbouring requests may be merged.
@@ -81,7 +81,7 @@ pub(crate) struct Beneath {
 impl Beneath {
     /// Size of the first logical unit in units of 4 KiB. Of workloads but fio's nothing lies on another.
     fn capacity_units(&self) -> u32 {
-        self.units.main().units
+        self.logical_units.main().units
     }
 }
 
@@ -261,7 +261,7 @@ fn text_of(workload: &str) -> Result<String, LabError> {
 
 fn open_job(job: &JobText, spec: &Spec, beneath: Beneath) -> Result<Workload, LabError> {
     let jobs = job.parse().map_err(LabError::config)?;
-    let source = jobs.bind_to(beneath.units, spec.seed).map_err(LabError::config)?;
+    let source = jobs.bind_to(beneath.logical_units, spec.seed).map_err(LabError::config)?;
     let warnings = jobs.warnings().iter().map(ToString::to_string).collect();
     Ok(Workload { warnings, random: jobs.is_random(), ..Workload::of("fio", Box::new(source)) })
 }
@@ -438,7 +438,7 @@ mod tests {
         open(
             &Spec::new("ufs", workload),
             Beneath {
-                units: LogicalUnits::one(1 << 14),
+                logical_units: LogicalUnits::one(1 << 14),
                 driver_bytes: 0,
                 merge: MergeLimits {
                     bytes: 1 << 20,

@@ -252,12 +252,16 @@ impl Run<'_> {
 
     pub(crate) fn beneath(&self) -> Result<Beneath, LabError> {
         let Machine { parts, profile } = &self.machine;
-        let units = profile.logical_units();
         let whole_table = u64::from(profile.capacity_units()) * ENTRY_BYTES;
         let first = profile.host_config(*parts).memory_limit_bytes.unwrap_or(whole_table);
         let most = self.spec.memory_plan()?.limits().fold(first, u64::max).min(whole_table);
         let driver_bytes = if parts.booster == BoosterKind::None { 0 } else { most };
-        Ok(Beneath { units, driver_bytes, merge: profile.values.merge.limits(), plugs: profile.values.host_time.plugs })
+        Ok(Beneath {
+            logical_units: profile.logical_units(),
+            driver_bytes,
+            merge: profile.values.merge.limits(),
+            plugs: profile.values.host_time.plugs,
+        })
     }
 
     /// The whole run of a workload, with what is wanted beside its result.

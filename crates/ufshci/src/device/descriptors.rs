@@ -80,7 +80,7 @@ impl Device {
     fn device_descriptor(&self, told: &Told<'_>) -> Vec<u8> {
         let info = told.info;
         let mut bytes = empty(DEVICE, 0x59);
-        bytes[0x06] = self.description.units.count(); // bNumberLU
+        bytes[0x06] = self.description.logical_units.count(); // bNumberLU
         bytes[0x07] = 4; // bNumberWLU
         bytes[0x0A] = 1; // bInitPowerMode: active
         bytes[0x0B] = 0x7F; // bHighPriorityLUN: none
@@ -118,7 +118,7 @@ impl Device {
         bytes[0x11] = 1; // bAllocationUnitSize
         put(&mut bytes, 0x12, &[8, 8, 8, 0x40, 0x40]); // blocks of 4 KiB; data segments of 32 KiB
         if let Some(shape) = self.hpb_shape(info) {
-            put(&mut bytes, 0x48, &[shape.region, self.description.units.count(), shape.subregion]); // bHPBNumberLU
+            put(&mut bytes, 0x48, &[shape.region, self.description.logical_units.count(), shape.subregion]); // bHPBNumberLU
             put(&mut bytes, 0x4B, &shape.regions.to_be_bytes());
         }
         if let Some(booster) = &told.booster {

@@ -64,17 +64,17 @@ impl Device {
 
     /// A logical unit, as its driver sees it; `None` if it is none, or a well-known one.
     pub fn unit(&self, lun: u8, info: &DeviceInfo) -> Option<Placed> {
-        Placed::of(self.description.units, lun, info)
+        Placed::of(self.description.logical_units, lun, info)
     }
 
     /// True if there is a unit of this number, a well-known one included.
     pub fn has_unit(&self, lun: u8) -> bool {
-        lun < self.description.units.count() || WELL_KNOWN.contains(&lun)
+        lun < self.description.logical_units.count() || WELL_KNOWN.contains(&lun)
     }
 
     /// What the response to the next command tells of HPB, and of which unit; `notice` is what the device has to say.
     pub fn notice(&mut self, notice: HpbNotice, info: &DeviceInfo) -> (u8, HpbNotice) {
-        self.notices.pass(notice, self.description.units, info)
+        self.notices.pass(notice, self.description.logical_units, info)
     }
 
     /// A logical unit has been reset by a task management request.

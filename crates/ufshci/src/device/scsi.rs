@@ -76,7 +76,9 @@ impl Device {
         }
         let done = match (cdb[0], &unit) {
             (INQUIRY, _) => self.inquiry(there, unit.is_none(), cdb),
-            (REPORT_LUNS_COMMAND, _) => Ok(cut(&report_luns(self.description.units.count()), be32(&cdb[6..10]))),
+            (REPORT_LUNS_COMMAND, _) => {
+                Ok(cut(&report_luns(self.description.logical_units.count()), be32(&cdb[6..10])))
+            }
             (REQUEST_SENSE, _) => Ok(cut(&self.request_sense(lun), cdb[4].into())),
             _ if !there => Err(NO_UNIT),
             (TEST_UNIT_READY | SEND_DIAGNOSTIC, _) => Ok(Vec::new()),

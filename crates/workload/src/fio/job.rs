@@ -87,7 +87,7 @@ pub(super) struct Layout<'a> {
     pub path: &'a str,
     pub jobs: &'a [Job],
     /// Where there are several, a file named /dev/sda is number 0, /dev/sdb number 1. Other files lie on number 0.
-    pub units: LogicalUnits,
+    pub logical_units: LogicalUnits,
     pub run_seed: u64,
 }
 
@@ -120,11 +120,13 @@ impl<'a> Layout<'a> {
     /// The unit that a file is as a whole, if its name says so and there are several.
     fn disk(&self, job: &Job, name: &str) -> Result<Option<LogicalUnit>, ConfigError> {
         let letter = name.strip_prefix("/dev/sd").map(str::as_bytes);
-        let (&[letter @ b'a'..=b'z'], 2..) = (letter.unwrap_or_default(), self.units.count()) else { return Ok(None) };
-        let last = char::from(b'a' + self.units.count() - 1);
+        let (&[letter @ b'a'..=b'z'], 2..) = (letter.unwrap_or_default(), self.logical_units.count()) else {
+            return Ok(None);
+        };
+        let last = char::from(b'a' + self.logical_units.count() - 1);
         let missing =
             || self.error(job, format!("{name} is not there: the logical units are /dev/sda to /dev/sd{last}"));
-        self.units.get(letter - b'a').ok_or_else(missing).map(Some)
+        self.logical_units.get(letter - b'a').ok_or_else(missing).map(Some)
     }
 
     fn clones_in_order(&self) -> impl Iterator<Item = (&'a Job, u32)> + use<'a> {
@@ -165,7 +167,7 @@ impl<'a> Layout<'a> {
             (0..o.nrfiles).map(own).collect()
         });
         let disks = names.iter().map(|name| self.disk(job, name)).collect::<Result<Vec<_>, _>>()?;
-        let capacity = bytes_of(disks[0].unwrap_or(self.units.main()));
+        let capacity = bytes_of(disks[0].unwrap_or(self.logical_units.main()));
         // As in fio, a size of some per cent ends with a whole block, and an offset begins with one.
         let block = o.smallest_block();
         let whole = o.filesize.unwrap_or(capacity);
@@ -227,7 +229,7 @@ impl<'a> Layout<'a> {
                     if !alone {
                         return Err(self.error(job, format!("needs size=: no job gives file {:?} a size", file.name)));
                     }
-                    file.bytes = bytes_of(self.units.main());
+                    file.bytes = bytes_of(self.logical_units.main());
                 }
             }
         }
@@ -247,7 +249,7 @@ impl<'a> Layout<'a> {
             }
             assigned += 1;
             let file = &mut files[file];
-            let unit = file.disk.unwrap_or(self.units.main());
+            let unit = file.disk.unwrap_or(self.logical_units.main());
             let begin = if unit.lun == 0 { next } else { 0 };
             let end = begin.saturating_add(file.bytes);
             if end > bytes_of(unit) {

@@ -102,8 +102,8 @@ impl JobFile {
     ///
     /// # Errors
     /// The same, and a unit that is not there.
-    pub fn bind_to(&self, units: LogicalUnits, seed: u64) -> Result<FioSource, ConfigError> {
-        let layout = job::Layout { path: &self.path, jobs: &self.parsed.jobs, units, run_seed: seed };
+    pub fn bind_to(&self, logical_units: LogicalUnits, seed: u64) -> Result<FioSource, ConfigError> {
+        let layout = job::Layout { path: &self.path, jobs: &self.parsed.jobs, logical_units, run_seed: seed };
         Ok(FioSource::new(&layout.clones()?))
     }
 }
