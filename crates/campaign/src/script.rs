@@ -119,6 +119,8 @@ impl Script {
         }
         if index / 3 % 4 < 2 && kind != Kind::Large {
             hot_apart(&mut set);
+        } else if index % 2 == 1 {
+            dedicated(&mut set, index);
         }
         if index % 5 == 2 {
             set.extend([("nand.program_suspends", "2".into()), ("nand.erase_suspends", "3".into())]);
@@ -370,6 +372,9 @@ fn number(set: &[(&'static str, String)], wanted: &str) -> Option<u32> {
     found.and_then(|(_, value)| value.parse().ok())
 }
 
+/// An HPB region of the profile that cases change.
+const HPB_REGION_MIB: u32 = 32;
+
 /// KiB that a program writes at once on all planes of a die.
 fn row_kib(set: &[(&'static str, String)]) -> u32 {
     let of = |key| number(set, key).expect("a small device has this key");
@@ -384,6 +389,17 @@ fn hot_apart(set: &mut Vec<(&'static str, String)>) {
         let reserve_kib = number(set, "sram.reserve_kib").unwrap_or(0).max(4 * row_kib);
         set.extend([("gc.hot_region_kib", "2048".into()), ("log.max_log_blocks", "8".into())]);
         set.push(("sram.reserve_kib", reserve_kib.to_string()));
+    }
+}
+
+/// WriteBooster, if there is one, is dedicated to one of two logical units, where the pool of a small device has room
+/// for rows of both. The first is as large as an HPB region.
+fn dedicated(set: &mut Vec<(&'static str, String)>, index: u64) {
+    let boosted = set.iter().any(|(key, _)| *key == "slc.write_booster");
+    let further = number(set, "device.capacity_mib").map_or(0, |mib| mib.saturating_sub(HPB_REGION_MIB));
+    if boosted && further > 0 && row_kib(set) <= 32 {
+        set.push(("device.further_lus_mib", further.to_string()));
+        set.push(("slc.dedicated_lu", (index / 2 % 2).to_string()));
     }
 }
 

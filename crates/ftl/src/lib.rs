@@ -40,5 +40,5 @@ pub use report::stats::DeviceStats;
 pub use report::stay::Stay;
 pub use report::watch::{Event, Levels, Origin, Scope, Work};
 pub use sabotage::Sabotage;
-pub use slc_config::{BoosterConfig, SlcConfig, SlcParams};
+pub use slc_config::{BoosterConfig, BoosterHost, SlcConfig, SlcParams};
 pub use write_path::{WritePathConfig, WritePathParams};

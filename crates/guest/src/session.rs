@@ -107,6 +107,7 @@ impl Session {
             vendor: "ufsim".into(),
             product: outside.machine().profile.origin.clone(),
             logical_units,
+            boosted_lun: outside.machine().profile.boosted_unit().map(|unit| unit.lun),
             hpb,
             hp_ufs,
             answer_time: config.command_cost,

@@ -1,7 +1,7 @@
 //! WriteBooster on the device alone: where data go, what a flush copies, sizes, and power cuts at any moment.
 
 use crate::kit::{Bench, Rng, self_reliant, tiny};
-use ftl::{BoosterConfig, DeviceConfig, GcPace, GcRuns, MappingKind, SlcConfig};
+use ftl::{BoosterConfig, BoosterHost, DeviceConfig, GcPace, GcRuns, MappingKind, SlcConfig};
 use ufs::{Booster, BoosterControl, BoosterFlags, FlushStatus, Op, ResizeHint, ResizeStatus, UserSpace};
 use units::{Lpa, Nanos};
 
@@ -15,7 +15,7 @@ const ON: BoosterFlags = BoosterFlags { enabled: true, ..OFF };
 
 /// The tiny device with a cache, all of whose flags the driver leaves as they are after a reset.
 fn boosted(user_space: UserSpace) -> DeviceConfig {
-    let booster = BoosterConfig { user_space, flags: OFF, hibernates_after: None };
+    let booster = BoosterConfig { user_space, host: BoosterHost::default() };
     let slc = SlcConfig { superblocks: SUPERBLOCKS, least_free: 6, booster: Some(booster), ..SlcConfig::NONE };
     let mut cfg = DeviceConfig { slc, ..tiny() };
     if user_space == UserSpace::Reduced {
@@ -78,6 +78,64 @@ fn data_go_where_the_host_wants_them_at_once() {
     let told = host.told();
     assert_eq!((told.configured_units, told.current_units), (SUPERBLOCKS * SLC_UNITS, SUPERBLOCKS * SLC_UNITS));
     assert_eq!((told.available_units, told.available_tenths()), (SUPERBLOCKS * SLC_UNITS - 96, 8));
+}
+
+/// A buffer that is dedicated to these addresses.
+fn dedicated(user_space: UserSpace, first: u32, units: u32) -> DeviceConfig {
+    let mut cfg = boosted(user_space);
+    cfg.slc.booster.as_mut().expect("made above").host.serves = Some((Lpa(first), units));
+    cfg
+}
+
+/// Writes of both kinds in turns, most of them of one unit: each goes where it belongs, and rows are as full as ever.
+#[test]
+fn a_dedicated_buffer_takes_the_data_of_its_addresses_and_no_others() {
+    let (first, units) = (1024, 256);
+    for fua_every in [u32::MAX, 9] {
+        let mut host = Host::new(dedicated(UserSpace::Preserved, first, units));
+        host.set(ON);
+        let (mut rng, mut served, mut all) = (Rng(3), 0, 0);
+        for i in 0..600 {
+            let len = if rng.below(8) == 0 { 1 + rng.below(16) } else { 1 };
+            let mine = rng.below(3) == 0 && served + len <= SUPERBLOCKS * SLC_UNITS;
+            let lpa = match mine {
+                true => first + rng.below(units - len),
+                false => [0, first + units][rng.below(2) as usize] + rng.below(first - 16),
+            };
+            served += if mine { len } else { 0 };
+            all += len;
+            host.bench.send(Op::Write { lpa: Lpa(lpa), len, fua: i % fua_every == 1 });
+        }
+        host.bench.flush();
+        host.bench.settle();
+        assert!(served > 200, "{served}");
+        assert_eq!((host.counter("slc_units_programmed"), host.counter("data_units_programmed")), (served, all));
+        let told = host.told();
+        let held = told.configured_units - told.available_units;
+        assert!(held >= served, "it holds what it took");
+        if fua_every == u32::MAX {
+            // Only the last row of each kind is short.
+            assert!(held < served + 16, "{held} of {served}");
+            assert!(host.counter("padding_units") < 2 * 16, "{} units of padding", host.counter("padding_units"));
+        }
+    }
+}
+
+#[test]
+fn a_dedicated_buffer_that_is_full_leaves_others_their_place() {
+    let mut host = Host::new(dedicated(UserSpace::Preserved, 1024, 1024));
+    host.set(ON);
+    let all = SUPERBLOCKS * SLC_UNITS;
+    host.write(320);
+    assert_eq!((host.counter("slc_units_programmed"), host.told().available_units), (0, all));
+    host.next = 1024;
+    host.write(all + 64);
+    assert_eq!(host.counter("slc_units_programmed"), all);
+    host.set(OFF);
+    host.write(64);
+    host.set(BoosterFlags { flush: true, ..ON });
+    host.bench.settle();
+    assert_eq!((host.counter("slc_units_programmed"), host.told().available_units), (all, all));
 }
 
 #[test]
@@ -174,7 +232,7 @@ fn in_hibernation_it_is_flushed_if_the_host_wants_that() {
     {
         let mut cfg = boosted(UserSpace::Preserved);
         let booster = cfg.slc.booster.as_mut().expect("made above");
-        (booster.hibernates_after, booster.flags) = (after, flags);
+        (booster.host.hibernates_after, booster.host.flags) = (after, flags);
         let mut host = Host::new(cfg);
         host.bench.control(BoosterControl::Hibernate(told));
         host.write(96);
@@ -267,8 +325,14 @@ fn a_flush_leaves_less_than_a_superblock_in_the_buffer() {
 #[test]
 fn whatever_the_host_does_to_it_data_survive_power_cuts() {
     for (i, kind) in self_reliant().enumerate() {
-        for (user_space, runs) in [(UserSpace::Preserved, GcRuns::Alone), (UserSpace::Reduced, GcRuns::Beside)] {
+        for (user_space, runs, serves) in [
+            (UserSpace::Preserved, GcRuns::Alone, None),
+            (UserSpace::Reduced, GcRuns::Beside, None),
+            (UserSpace::Preserved, GcRuns::Beside, Some((Lpa(512), 1024))),
+            (UserSpace::Reduced, GcRuns::Alone, Some((Lpa(0), 2048))),
+        ] {
             let mut cfg = boosted(user_space);
+            cfg.slc.booster.as_mut().expect("made above").host.serves = serves;
             cfg.gc.runs = runs;
             cfg.gc.pace = if runs == GcRuns::Beside { GcPace::Gained } else { GcPace::Searched };
             let units = cfg.capacity_units;

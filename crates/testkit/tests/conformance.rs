@@ -53,10 +53,11 @@ fn data_survive_reads_that_share_dies() {
 /// WriteBooster that a host has flushed whenever no command is under way, under every scheme.
 #[test]
 fn data_survive_write_booster() {
-    for user_space in ["preserved", "reduced"] {
-        let space = format!("slc.user_space={user_space}");
-        let set = ["slc.superblocks=20", "slc.write_booster=true", &space];
-        let set = set.map(|text| parse_override(text).expect("a well formed override"));
+    // Of two logical units, the first of which is as large as an HPB region, half of what is written is the first's.
+    let dedicated = ["device.further_lus_mib=96", "slc.dedicated_lu=0"];
+    for more in [&["slc.user_space=preserved"][..], &["slc.user_space=reduced"], &dedicated] {
+        let set = ["slc.superblocks=20", "slc.write_booster=true"].iter().chain(more);
+        let set: Vec<_> = set.map(|text| parse_override(text).expect("a well formed override")).collect();
         for &kind in schemes::all() {
             with_each_system_of(&set, kind, |mut rig, name| {
                 let (mut rng, units) = (Rng::new(17), rig.device().info().capacity_units);

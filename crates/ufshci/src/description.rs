@@ -11,6 +11,8 @@ pub struct Description {
     pub product: String,
     /// Its logical units, which together have all of its addresses.
     pub logical_units: LogicalUnits,
+    /// The one whose buffer WriteBooster is; `None`: all share it.
+    pub boosted_lun: Option<u8>,
     /// The device announces HPB 2.0, if it can.
     pub hpb: bool,
     /// The device describes itself as one of HP-UFS.

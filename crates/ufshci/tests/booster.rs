@@ -1,8 +1,10 @@
 //! WriteBooster, health and exception events, as a driver like that of Linux 6.1 asks for them.
 
 use ufs::{Booster, BoosterControl, BoosterFlags, FlushStatus, ResizeHint, ResizeStatus, UserSpace};
+use ufshci::Description;
+use units::LogicalUnits;
 
-use crate::host::{BLOCK, Host, up};
+use crate::host::{BLOCK, Host, INFO, up};
 
 /// 1 GiB as configured, of which three quarters are there, and a ninth of that is full.
 const BOOSTER: Booster = Booster {
@@ -98,6 +100,33 @@ fn attributes_of_write_booster_tell_and_take_what_the_standard_says() {
 
     let mut reduced = boosted(Booster { user_space: UserSpace::Reduced, ..BOOSTER });
     assert_eq!((reduced.set_attribute(0x3D, 1), reduced.query(READ, 1, 0x00, 0).2[0x53]), (0xFF, 0));
+}
+
+/// As `ufshcd_wb_probe` of Linux 6.1 looks for it: the first unit with allocation units has the buffer.
+#[test]
+fn a_dedicated_buffer_is_told_and_steered_by_its_logical_unit() {
+    let units = LogicalUnits::of(INFO.capacity_units, &[4096, 4096]);
+    let description = Description { boosted_lun: Some(1), ..Host::description(false, false, units) };
+    let mut host = Host::described(description);
+    host.controller.medium_mut().booster = Some(BOOSTER);
+    host.controller.switch_on();
+    host.bring_up();
+    let (_, _, device) = host.query(READ, 1, 0x00, 0);
+    assert_eq!((&device[0x51..0x53], &device[0x53..0x59]), (&[1, 0][..], &[1, 0, 0, 0, 0, 0][..]));
+    assert_eq!(host.query(READ, 1, 0x07, 0).2[0x4F..0x57], [0, 0, 1, 0, 1, 3, 1, 0]);
+    let allocated = [0, 1, 2].map(|lun| host.query(READ, 1, 0x02, lun).2[0x29..0x2D].to_vec());
+    assert_eq!(allocated, [[0; 4], [0, 0, 1, 0], [0; 4]]);
+    host.told();
+    for idn in [0x0E, 0x0F, 0x10] {
+        assert_eq!([0, 1, 2].map(|lun| host.query(WRITE, 6, idn, lun).0), [0xFC, 0, 0xFC]);
+        assert_eq!([0, 1].map(|lun| host.query(READ, 5, idn, lun).0), [0xFC, 0]);
+    }
+    assert_eq!(host.told().len(), 3);
+    for idn in [0x1C, 0x1D, 0x1E, 0x1F, 0x3C, 0x3E, 0x40, 0x41] {
+        assert_eq!([0, 1, 2].map(|lun| host.query(READ, 3, idn, lun).0), [0xFC, 0, 0xFC], "{idn:x}h");
+    }
+    assert_eq!([0, 1].map(|lun| host.query_with(WRITE, [4, 0x3D, lun, 0], 1).0), [0xFC, 0], "resize");
+    assert_eq!([0, 1].map(|lun| host.query(READ, 3, 0x3F, lun).0), [0, 0xFC], "the mode is the device's");
 }
 
 #[test]

@@ -150,15 +150,23 @@ impl Host {
     }
 
     pub fn with_units(hpb: bool, hp_ufs: bool, units: LogicalUnits) -> Host {
-        let description = Description {
+        Host::described(Host::description(hpb, hp_ufs, units))
+    }
+
+    pub fn description(hpb: bool, hp_ufs: bool, units: LogicalUnits) -> Description {
+        Description {
             vendor: "ufsim".into(),
             product: "test device".into(),
             logical_units: units,
+            boosted_lun: None,
             hpb,
             hp_ufs,
             answer_time: Nanos(5_000),
             uic_time: Nanos(1_000),
-        };
+        }
+    }
+
+    pub fn described(description: Description) -> Host {
         let controller = Controller::new(description, Blocks::default());
         Host { controller, memory: vec![0; 0x40_0000], now: SimTime(0) }
     }

@@ -9,7 +9,7 @@
 //! Everything here is volatile: with the power, flags and sizes return to those of the configuration.
 
 use ufs::{Booster, BoosterControl, BoosterFlags, FlushStatus, ResizeHint, ResizeStatus, UserSpace};
-use units::{Nanos, Superblock};
+use units::{Lpa, Nanos, Superblock};
 
 use crate::core::Core;
 use crate::slc_config::{BoosterConfig, SlcConfig};
@@ -33,12 +33,19 @@ pub struct BoosterState {
 impl BoosterState {
     /// As a driver sets it when the device has got power.
     pub fn new(config: &SlcConfig) -> BoosterState {
-        let flags = config.booster.map(|booster| booster.flags).unwrap_or_default();
+        let flags = config.booster.map(|booster| booster.host.flags).unwrap_or_default();
         BoosterState { flags, ..BoosterState::default() }
     }
 }
 
 impl Core {
+    /// True if data of an address may go to the cache: any may, unless WriteBooster is dedicated to others.
+    #[inline]
+    pub(crate) fn is_served(&self, lpa: Lpa) -> bool {
+        let serves = self.cfg.slc.booster.and_then(|booster| booster.host.serves);
+        serves.is_none_or(|(first, units)| lpa.0.wrapping_sub(first.0) < units)
+    }
+
     /// After which idle time the cache is folded; `None` if it is not.
     pub(crate) fn folds_after(&self) -> Option<Nanos> {
         match self.cfg.slc.booster {
@@ -52,7 +59,7 @@ impl Core {
         let BoosterState { flags, hibernates, .. } = self.booster;
         match flags.flush || self.exceeds_limit() || hibernates && flags.flush_in_hibernation {
             true => Some(Nanos::ZERO),
-            false => config.hibernates_after.filter(|_| flags.flush_in_hibernation),
+            false => config.host.hibernates_after.filter(|_| flags.flush_in_hibernation),
         }
     }
 

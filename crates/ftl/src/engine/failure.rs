@@ -99,7 +99,11 @@ impl<M: Mapping> Engine<M> {
         while let Some(row) = self.failed_rows.front() {
             let stream = row.stream;
             if stream == Stream::Host && self.core.cfg.slc.booster.is_some() {
-                self.core.blocks.choose_mode();
+                let served = row.items.first().is_none_or(|&item| {
+                    let (lpa, _) = self.core.buffer.unit(item as u16);
+                    self.core.is_served(lpa)
+                });
+                self.core.blocks.choose_mode(served);
             }
             if self.core.blocks.room_in_row(stream) == 0 && !self.open_for_repair(stream) {
                 return;

@@ -22,7 +22,7 @@ impl<M: Mapping> Engine<M> {
         let swings = overtakes && stamp.is_multiple_of(2);
         for lpa in (0..n).map(|i| first.offset(i)) {
             let hot = self.note_heat(lpa) || swings;
-            self.core.buffer.put_by_heat(lpa, stamp, hot, overtakes);
+            self.core.buffer.put_apart(lpa, stamp, hot, overtakes);
         }
     }
 
@@ -41,11 +41,11 @@ impl<M: Mapping> Engine<M> {
     /// Programs full rows of hot host data, and short ones as for other host data.
     #[inline(never)]
     pub(super) fn program_hot_rows(&mut self) {
-        while self.core.exclusive_job().is_none() && !self.core.buffer.hot_queue.is_empty() {
-            let (queued, forced) = (self.core.buffer.hot_queue.len() as u32, self.core.buffer.is_hot_forced());
+        while self.core.exclusive_job().is_none() && !self.core.buffer.apart_queue.is_empty() {
+            let (queued, forced) = (self.core.buffer.apart_queue.len() as u32, self.core.buffer.is_apart_forced());
             let (stream, next) = self.next_hot_row(queued, forced);
             match next {
-                NextRow::Of(n) => self.program_row(stream, n, |buffer| buffer.hot_queue.pop_front()),
+                NextRow::Of(n) => self.program_row(stream, n, |buffer| buffer.apart_queue.pop_front()),
                 NextRow::NotDue | NextRow::Blocked => return,
             }
         }
@@ -54,14 +54,14 @@ impl<M: Mapping> Engine<M> {
     /// The next row of hot host data, and the stream that it goes to. In SLC mode all host data share superblocks.
     fn next_hot_row(&mut self, queued: u32, forced: bool) -> (Stream, NextRow) {
         if self.core.cfg.slc.booster.is_some() {
-            self.core.blocks.choose_mode();
+            self.core.blocks.choose_mode(true);
         }
         let room = self.core.blocks.room_in_row(Stream::HotHost);
         if room == 0 && queued < self.core.layout.row_units() && !forced {
             return (Stream::HotHost, NextRow::NotDue);
         }
         if self.core.blocks.host_fills_slc() || room == 0 && !self.may_open_hot(Stream::HotHost) {
-            return (Stream::Host, self.next_row(queued, forced));
+            return (Stream::Host, self.next_row(queued, forced, true));
         }
         if room == 0 {
             if !self.core.records.ready() {

@@ -138,7 +138,7 @@ impl<M: Mapping> Engine<M> {
 
     /// True if the link has been without requests for so long that it hibernates.
     fn hibernates(&self) -> bool {
-        let after = self.core.cfg.slc.booster.and_then(|booster| booster.hibernates_after);
+        let after = self.core.cfg.slc.booster.and_then(|booster| booster.host.hibernates_after);
         let idle = self.idle_time.since.filter(|_| self.idle_time.requests == 0);
         after.zip(idle).is_some_and(|(after, since)| since + after <= self.core.now)
     }

@@ -25,6 +25,7 @@ mod hot;
 mod idle_gc;
 mod loads;
 mod lookups;
+mod parted;
 pub(crate) mod power;
 mod random_copies;
 mod read;

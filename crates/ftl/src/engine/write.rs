@@ -91,8 +91,8 @@ impl<M: Mapping> Engine<M> {
         if n > 0 && self.core.sram.take(Owner::Write, n as u16) {
             if fua {
                 self.put_fua(tag, lpa.offset(accepted), n, stamp);
-            } else if self.core.heat.is_some() {
-                self.put_by_heat(lpa.offset(accepted), n, stamp);
+            } else if self.core.parts_host_data {
+                self.put_parted(lpa.offset(accepted), n, stamp);
             } else {
                 for i in accepted..accepted + n {
                     self.core.buffer.put(lpa.offset(i), stamp, None);
@@ -223,13 +223,13 @@ impl<M: Mapping> Engine<M> {
         }
         while self.core.exclusive_job().is_none() && !self.core.buffer.queue.is_empty() {
             let (queued, forced) = (self.core.buffer.queue.len() as u32, self.core.buffer.is_forced());
-            match self.next_row(queued, forced) {
+            match self.next_row(queued, forced, true) {
                 NextRow::Of(n) => self.program_row(Stream::Host, n, |buffer| buffer.queue.pop_front()),
                 NextRow::NotDue | NextRow::Blocked => break,
             }
         }
-        if !self.core.buffer.hot_queue.is_empty() {
-            self.program_hot_rows();
+        if !self.core.buffer.apart_queue.is_empty() {
+            self.program_apart_rows();
         }
     }
 
@@ -238,8 +238,11 @@ impl<M: Mapping> Engine<M> {
     #[inline(never)]
     fn program_fua_rows(&mut self) -> bool {
         while self.core.exclusive_job().is_none() && !self.core.buffer.fua_queue.is_empty() {
-            let (queued, forced) = (self.core.buffer.fua_queue.len() as u32, self.core.buffer.is_fua_forced());
-            match self.next_row(queued, forced) {
+            let (queued, served) = match self.core.parts_host_data {
+                true => self.fua_of_a_kind(),
+                false => (self.core.buffer.fua_queue.len() as u32, true),
+            };
+            match self.next_row(queued, self.core.buffer.is_fua_forced(), served) {
                 NextRow::Of(n) => self.program_row(Stream::Host, n, |buffer| buffer.fua_queue.pop_front()),
                 // The rest of the command has not been accepted.
                 NextRow::NotDue => return true,
@@ -249,11 +252,12 @@ impl<M: Mapping> Engine<M> {
         true
     }
 
-    /// The next row of a queue of so many units. Opens a superblock for it if need be.
+    /// The next row of a queue of so many units, all of which WriteBooster serves or none. Opens a superblock for it if
+    /// need be.
     #[inline(always)]
-    pub(super) fn next_row(&mut self, queued: u32, forced: bool) -> NextRow {
+    pub(super) fn next_row(&mut self, queued: u32, forced: bool, served: bool) -> NextRow {
         if self.core.cfg.slc.booster.is_some() {
-            self.core.blocks.choose_mode();
+            self.core.blocks.choose_mode(served);
         }
         if self.core.blocks.room_in_row(Stream::Host) == 0 {
             if queued < self.core.layout.row_units() && !forced {

@@ -208,9 +208,10 @@ impl Blocks {
         self.slc.kept(1) > 0 && self.next_is_slc()
     }
 
-    /// Host data go on in SLC mode while WriteBooster is enabled and has room, and else in ordinary superblocks. The
-    /// superblock in the other mode is left as it is, and filled later.
-    pub fn choose_mode(&mut self) {
+    /// Host data go on in SLC mode while WriteBooster is enabled, serves them and has room, and else in ordinary
+    /// superblocks. The superblock in the other mode is left as it is, and filled later.
+    pub fn choose_mode(&mut self, served: bool) {
+        self.slc.serve_next(served);
         let open = self.open_in_slc().next().is_some();
         let slc = self.slc.is_enabled() && (open || self.next_is_slc());
         let is = |cursor: &Cursor, slc| cursor.superblock.is_some_and(|sb| self.slc.holds(sb) == slc);

@@ -31,6 +31,8 @@ pub struct SlcCache {
     limit: u32,
     /// Host data go to it.
     enabled: bool,
+    /// So may those that are programmed next.
+    serves_next: bool,
     /// Those of which everything has been copied. They become free when the mapping of the copies is on flash.
     folded: Vec<Superblock>,
 }
@@ -43,7 +45,8 @@ impl SlcCache {
             bits: vec![0; superblocks.div_ceil(u64::BITS) as usize],
             count: 0,
             limit: config.superblocks,
-            enabled: config.booster.is_none_or(|booster| booster.flags.enabled),
+            enabled: config.booster.is_none_or(|booster| booster.host.flags.enabled),
+            serves_next: true,
             folded: Vec::new(),
         }
     }
@@ -60,9 +63,14 @@ impl SlcCache {
         self.count
     }
 
-    /// True if host data go to it.
+    /// True if the host data that are programmed next go to it, if it has room.
     pub fn is_enabled(&self) -> bool {
-        self.enabled
+        self.enabled && self.serves_next
+    }
+
+    /// Whether the host data that are programmed next may go to it; without a word, any may.
+    pub fn serve_next(&mut self, served: bool) {
+        self.serves_next = served;
     }
 
     /// Whether host data go to it from now on.
@@ -100,7 +108,7 @@ impl SlcCache {
     /// True if the next superblock for host data is opened in SLC mode, with which so many are left free.
     pub fn takes_one_more(&self, left: u32) -> bool {
         let room = self.has_own_room() || left > self.config.least_free;
-        self.enabled && self.count < self.limit && room
+        self.is_enabled() && self.count < self.limit && room
     }
 
     /// Puts a superblock into SLC mode, or out of it.
@@ -158,7 +166,7 @@ mod tests {
     use ufs::BoosterFlags;
 
     use super::*;
-    use crate::slc_config::BoosterConfig;
+    use crate::slc_config::{BoosterConfig, BoosterHost};
 
     #[test]
     fn the_cache_takes_superblocks_while_there_is_room() {
@@ -193,8 +201,10 @@ mod tests {
     fn with_a_reduced_user_space_it_has_its_own_room() {
         let booster = BoosterConfig {
             user_space: UserSpace::Reduced,
-            flags: BoosterFlags { enabled: true, ..BoosterFlags::default() },
-            hibernates_after: None,
+            host: BoosterHost {
+                flags: BoosterFlags { enabled: true, ..BoosterFlags::default() },
+                ..BoosterHost::default()
+            },
         };
         let config = SlcConfig { superblocks: 3, least_free: 10, booster: Some(booster), ..SlcConfig::NONE };
         let mut cache = SlcCache::new(config, 100);
@@ -204,5 +214,8 @@ mod tests {
         assert_eq!(cache.kept(50), 2);
         cache.enable(false);
         assert!(!cache.takes_one_more(50) && cache.could_take(50) == 2, "off, but the room is there");
+        cache.enable(true);
+        cache.serve_next(false);
+        assert!(!cache.takes_one_more(50) && cache.could_take(50) == 2, "on, but not for the next data");
     }
 }

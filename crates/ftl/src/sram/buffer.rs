@@ -8,8 +8,8 @@
 //! the older data would count as newer. It goes to the end of that queue, all of which is then forced out. So a unit in
 //! the FUA queue is never newer than one of its address in the other queue.
 //!
-//! Hot units wait in a third queue, if they have superblocks of their own. A unit whose address waits in one of the two
-//! goes to the end of the same, hot or not.
+//! Units that are to go to other superblocks than most, such as hot ones, wait apart, in a third queue. A unit whose
+//! address waits in one of the two goes to the end of the same, whatever it is.
 
 use std::collections::VecDeque;
 
@@ -23,8 +23,8 @@ pub type BufId = u16;
 enum Queue {
     /// In turn.
     Turn,
-    /// With other hot data.
-    Hot,
+    /// With others that go to other superblocks than most.
+    Apart,
     /// With other FUA units.
     Fua,
 }
@@ -62,8 +62,8 @@ pub struct WriteBuffer {
     pub queue: VecDeque<BufId>,
     /// FUA units that wait to be programmed and may pass those in `queue`, in order of arrival.
     pub fua_queue: VecDeque<BufId>,
-    /// Hot units that wait to be programmed, in order of arrival.
-    pub hot_queue: VecDeque<BufId>,
+    /// Units that wait apart, in order of arrival.
+    pub apart_queue: VecDeque<BufId>,
     next_order: u64,
     /// Buffers with an order below this must be programmed even if a row stays short.
     forced_below: u64,
@@ -108,7 +108,7 @@ impl WriteBuffer {
             mask: chains - 1,
             queue: VecDeque::with_capacity(usize::from(capacity)),
             fua_queue: VecDeque::new(),
-            hot_queue: VecDeque::new(),
+            apart_queue: VecDeque::new(),
             next_order: 1,
             forced_below: 0,
             fua_forced_below: 0,
@@ -146,7 +146,7 @@ impl WriteBuffer {
     /// the queue; else the queue is forced out up to this unit, because older data of its address waits there, and
     /// `overtakes` is false.
     pub fn put_fua(&mut self, lpa: Lpa, stamp: u32, tag: u8, overtakes: bool) -> bool {
-        let older = if overtakes || self.queue.is_empty() && self.hot_queue.is_empty() {
+        let older = if overtakes || self.queue.is_empty() && self.apart_queue.is_empty() {
             None
         } else {
             self.older_waits_in(lpa)
@@ -159,10 +159,10 @@ impl WriteBuffer {
         older.is_none()
     }
 
-    /// Accepts one unit, as [`WriteBuffer::put`] does, into the queue of hot units or the other one. If older data of
-    /// its address wait in one of the two, that decides, unless it `overtakes`.
-    pub fn put_by_heat(&mut self, lpa: Lpa, stamp: u32, hot: bool, overtakes: bool) {
-        let own = if hot { Queue::Hot } else { Queue::Turn };
+    /// Accepts one unit, as [`WriteBuffer::put`] does, into the queue of those that wait apart or the other one. If
+    /// older data of its address wait in one of the two, that decides, unless it `overtakes`.
+    pub fn put_apart(&mut self, lpa: Lpa, stamp: u32, apart: bool, overtakes: bool) {
+        let own = if apart { Queue::Apart } else { Queue::Turn };
         let older = if overtakes { None } else { self.older_waits_in(lpa) };
         self.put(lpa, stamp, None);
         self.move_last(older.unwrap_or(own));
@@ -172,7 +172,7 @@ impl WriteBuffer {
     fn move_last(&mut self, to: Queue) {
         let queue = match to {
             Queue::Turn => return,
-            Queue::Hot => &mut self.hot_queue,
+            Queue::Apart => &mut self.apart_queue,
             Queue::Fua => &mut self.fua_queue,
         };
         let id = self.queue.pop_back().expect("put there just now");
@@ -186,7 +186,7 @@ impl WriteBuffer {
         let buf = &self.bufs[usize::from(self.find(lpa)?)];
         let queue = match buf.queue {
             Queue::Turn => &self.queue,
-            Queue::Hot => &self.hot_queue,
+            Queue::Apart => &self.apart_queue,
             Queue::Fua => return None,
         };
         (buf.order >= self.oldest(queue)).then_some(buf.queue)
@@ -324,9 +324,9 @@ impl WriteBuffer {
         self.oldest(&self.queue) < self.forced_below
     }
 
-    /// The same of hot units.
-    pub fn is_hot_forced(&self) -> bool {
-        self.oldest(&self.hot_queue) < self.forced_below
+    /// The same of those that wait apart.
+    pub fn is_apart_forced(&self) -> bool {
+        self.oldest(&self.apart_queue) < self.forced_below
     }
 
     /// True if units in the queue of FUA units must be programmed now.
@@ -337,7 +337,7 @@ impl WriteBuffer {
     /// True if all units have been programmed, or are being programmed.
     #[inline]
     pub fn none_waits(&self) -> bool {
-        self.queue.is_empty() && self.fua_queue.is_empty() && self.hot_queue.is_empty()
+        self.queue.is_empty() && self.fua_queue.is_empty() && self.apart_queue.is_empty()
     }
 
     /// Order of the first unit of a queue, or of the next one to be accepted.
@@ -348,7 +348,7 @@ impl WriteBuffer {
 
     /// Order of the oldest queued unit that is not in the queue of FUA units.
     pub fn oldest_queued(&self) -> u64 {
-        self.oldest(&self.queue).min(self.oldest(&self.hot_queue))
+        self.oldest(&self.queue).min(self.oldest(&self.apart_queue))
     }
 }
 
@@ -356,12 +356,12 @@ impl WriteBuffer {
 #[cfg(feature = "explore")]
 impl std::hash::Hash for WriteBuffer {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        let Self { bufs, free, heads: _, mask: _, queue, fua_queue, hot_queue, next_order, forced_below, .. } = self;
+        let Self { bufs, free, heads: _, mask: _, queue, fua_queue, apart_queue, next_order, forced_below, .. } = self;
         for (id, buf) in (0..).zip(bufs).filter(|(id, _)| !free.contains(id)) {
             let Buf { lpa, stamp, order, chain: _, fua, newest, overtaken, has_older, queue } = buf;
             (id, lpa, stamp, order, fua, newest, overtaken, has_older, queue).hash(state);
         }
-        (free, queue, fua_queue, hot_queue, next_order, forced_below, self.fua_forced_below).hash(state);
+        (free, queue, fua_queue, apart_queue, next_order, forced_below, self.fua_forced_below).hash(state);
     }
 }
 
@@ -465,23 +465,23 @@ mod tests {
     }
 
     #[test]
-    fn a_hot_unit_waits_apart_unless_older_data_of_its_address_wait_in_turn() {
+    fn a_unit_waits_apart_unless_older_data_of_its_address_wait_in_turn() {
         let lpas =
             |w: &WriteBuffer, queue: &VecDeque<BufId>| queue.iter().map(|&id| w.unit(id).0.0).collect::<Vec<_>>();
         let mut w = WriteBuffer::new(16);
-        for (lpa, hot) in [(1, false), (2, true), (1, true), (2, false), (3, true)] {
-            w.put_by_heat(Lpa(lpa), lpa, hot, false);
+        for (lpa, apart) in [(1, false), (2, true), (1, true), (2, false), (3, true)] {
+            w.put_apart(Lpa(lpa), lpa, apart, false);
         }
-        assert_eq!((lpas(&w, &w.queue), lpas(&w, &w.hot_queue)), (vec![1, 1], vec![2, 2, 3]));
-        assert!(!w.put_fua(Lpa(3), 9, 0, false), "a FUA unit does not pass hot data either");
-        assert_eq!(lpas(&w, &w.hot_queue), [2, 2, 3, 3]);
-        assert!(w.is_forced() && w.is_hot_forced(), "all that came before is forced with it");
+        assert_eq!((lpas(&w, &w.queue), lpas(&w, &w.apart_queue)), (vec![1, 1], vec![2, 2, 3]));
+        assert!(!w.put_fua(Lpa(3), 9, 0, false), "a FUA unit does not pass what waits apart either");
+        assert_eq!(lpas(&w, &w.apart_queue), [2, 2, 3, 3]);
+        assert!(w.is_forced() && w.is_apart_forced(), "all that came before is forced with it");
         w.queue.clear();
         assert!(!w.none_waits());
-        w.put_by_heat(Lpa(1), 4, true, false);
-        assert_eq!(lpas(&w, &w.hot_queue), [2, 2, 3, 3, 1], "older data being programmed have their sequence number");
+        w.put_apart(Lpa(1), 4, true, false);
+        assert_eq!(lpas(&w, &w.apart_queue), [2, 2, 3, 3, 1], "older data being programmed have their sequence number");
         assert_eq!(w.oldest_queued(), 2, "the second that came");
-        w.put_by_heat(Lpa(3), 5, false, true);
+        w.put_apart(Lpa(3), 5, false, true);
         assert_eq!(lpas(&w, &w.queue), [3], "it overtakes");
     }
 

@@ -64,6 +64,7 @@ pub(super) fn check(v: &Values) -> Result<(), ParamError> {
     check_hot(v)?;
     check_slc(v, &g)?;
     check_lus(v)?;
+    check_dedicated(v)?;
     v.host.check()?;
     v.host_time.check()
 }
@@ -124,7 +125,11 @@ fn check_sram(v: &Values, g: &Geometry) -> Result<(), ParamError> {
     let allowed = format!("at least {least}: {why} of {} units", g.row_units());
     require(s.reserve_kib >= least, "sram", "reserve_kib", s.reserve_kib, allowed)?;
     // A row being programmed beside a row being filled, or two, and one operation in flight on every die.
-    let (rows, why) = if hot { (3, "three rows, with gc.hot_region_kib,") } else { (2, "two rows") };
+    let (rows, why) = match (hot, v.slc.dedicated_lu.count()) {
+        (true, _) => (3, "three rows, with gc.hot_region_kib,"),
+        (false, Some(_)) => (3, "three rows, with slc.dedicated_lu,"),
+        (false, None) => (2, "two rows"),
+    };
     let least = cache + s.reserve_kib + UNIT_KIB * (rows * g.row_units() + g.dies());
     let allowed = format!(
         "at least {least}: sram.segment_cache_kib, sram.reserve_kib, {why} of {} units and one buffer for each of {} \
@@ -176,6 +181,22 @@ fn check_lus(v: &Values) -> Result<(), ParamError> {
         return wrong(format!("at most {most} in all: of {capacity} MiB, unit 0 has at least {MIN_FIRST_LU_MIB}"));
     }
     Ok(())
+}
+
+fn check_dedicated(v: &Values) -> Result<(), ParamError> {
+    let given = v.slc.dedicated_lu;
+    let Some(lun) = given.count() else { return Ok(()) };
+    let wrong = |allowed: String| require(false, "slc", "dedicated_lu", lun, allowed);
+    if !v.slc.write_booster {
+        return wrong("\"none\" without slc.write_booster".into());
+    }
+    if v.gc.hot_region_kib.count().is_some() {
+        return wrong("\"none\" with gc.hot_region_kib: data are parted in one way only".into());
+    }
+    let last = v.further_lus().len();
+    let of = v.device.further_lus_mib;
+    let allowed = format!("\"none\" or 0..={last}, a logical unit that device.further_lus_mib = {:?} makes", of.all());
+    require(lun as usize <= last, "slc", "dedicated_lu", lun, allowed)
 }
 
 fn check_booster(v: &Values) -> Result<(), ParamError> {

@@ -1,12 +1,12 @@
 //! From a profile to the configurations of device, driver and link.
 
-use ftl::{Covers, Device, DeviceConfig, SramConfig};
+use ftl::{BoosterHost, Covers, Device, DeviceConfig, SramConfig};
 use host::HostConfig;
 use host::block::BlockConfig;
 use nand::{FreeWork, Geometry, MetadataPrograms, Timing, WhatIfParams};
 use params::ParamError;
 use ufs::{LinkConfig, PowerConfig, Protocol};
-use units::{LogicalUnits, MIB, Nanos, UNIT_BYTES, UNIT_KIB};
+use units::{LogicalUnit, LogicalUnits, MIB, Nanos, UNIT_BYTES, UNIT_KIB};
 use workload::named_seed;
 
 use super::{Profile, ProfileError};
@@ -21,6 +21,12 @@ impl Profile {
     /// The logical units.
     pub fn logical_units(&self) -> LogicalUnits {
         self.values.logical_units()
+    }
+
+    /// The logical unit to which WriteBooster is dedicated; `None` if there is none, or all share it.
+    pub fn boosted_unit(&self) -> Option<LogicalUnit> {
+        let lun = self.values.slc.dedicated_lu.count()?;
+        self.logical_units().get(u8::try_from(lun).ok()?)
     }
 
     /// Shape of the flash.
@@ -45,8 +51,11 @@ impl Profile {
             gc: v.gc.config(v.what_if.copies_percent),
             slc: v.slc.config(
                 v.gc.hurried_superblocks,
-                v.host.booster_flags(),
-                v.power.config(0).hibernates_after(), // whatever is drawn
+                BoosterHost {
+                    flags: v.host.booster_flags(),
+                    hibernates_after: v.power.config(0).hibernates_after(), // whatever is drawn
+                    serves: self.boosted_unit().map(|unit| (unit.first, unit.units)),
+                },
             ),
             wear_spread: v.wear.spread_erases,
             refresh_reads: v.wear.refresh_reads.count(),

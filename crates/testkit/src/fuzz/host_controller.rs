@@ -77,11 +77,21 @@ impl Driver {
             spec.set.insert("slc.superblocks".into(), 20.into());
             spec.set.insert("slc.write_booster".into(), true.into());
         }
-        let (_, stack, expected) = Outside::begin(&spec, &mut |_| ControlFlow::Continue(())).expect("a machine");
+        // HP-UFS is for one logical unit. WriteBooster is dedicated to the second of three.
+        if scheme != "hp-ufs" {
+            spec.set.insert("device.further_lus_mib".into(), "32,32".into());
+        }
+        if scheme == "ufs" {
+            spec.set.insert("slc.dedicated_lu".into(), 1.into());
+        }
+        let (outside, stack, expected) = Outside::begin(&spec, &mut |_| ControlFlow::Continue(())).expect("a machine");
         let engine = Engine::for_outside(stack, &expected, 1, Box::new(MemoryStore::new()));
+        let profile = &outside.machine().profile;
         let description = Description {
             vendor: "ufsim".into(),
             product: scheme.into(),
+            logical_units: profile.logical_units(),
+            boosted_lun: profile.boosted_unit().map(|unit| unit.lun),
             hpb: scheme == "hpb-linux",
             hp_ufs: scheme == "hp-ufs",
             answer_time: Nanos(300),
@@ -132,6 +142,8 @@ impl Driver {
         let (slot, kind, blocks) = (input.u8() % reg::SLOTS, input.u8(), u32::from(input.u8() % 4));
         let mut upiu = [0; 32];
         (upiu[0], upiu[3]) = ([0x01, 0x01, 0x01, 0x16, 0x00, kind][usize::from(kind) % 6], slot);
+        // Unit 3 is not there.
+        upiu[2] = kind / 6 % 4;
         upiu[12..16].copy_from_slice(&(blocks * 4096).to_be_bytes());
         match upiu[0] {
             0x16 => {

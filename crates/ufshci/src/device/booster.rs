@@ -1,5 +1,5 @@
-//! WriteBooster as QUERY REQUESTs show it (JESD220G clauses 13.4.18, 14.1.4.2, 14.1.4.4, 14.2, 14.3): a buffer that all
-//! logical units share, with resize and FIFO partial flush; no pinned data.
+//! WriteBooster as QUERY REQUESTs show it (JESD220G clauses 13.4.18, 14.1.4.2, 14.1.4.4, 14.1.4.5, 14.2, 14.3): a buffer
+//! that all logical units share, or that one has, with resize and FIFO partial flush; no pinned data.
 
 use ufs::codec::query::QueryRequest;
 use ufs::{Booster, BoosterControl, BoosterFlags, ResizeHint, UserSpace};
@@ -65,18 +65,22 @@ pub fn has_flag(idn: u8) -> bool {
     matches!(idn, ENABLED | FLUSH | FLUSH_IN_HIBERNATION)
 }
 
-/// Where a buffer is shared, the index says nothing (Table 14.28, note 15); what belongs to the device has the index 0.
-fn check_place(query: &QueryRequest) -> Result<(), u8> {
+/// Where a buffer is shared, the index says nothing (Table 14.28, note 15); of one that is dedicated it is the LUN. What
+/// belongs to the device has the index 0.
+fn check_place(query: &QueryRequest, dedicated: Option<u8>) -> Result<(), u8> {
     match (query.idn, query.index, query.selector) {
         (PARTIAL_FLUSH_MODE, 1.., _) => Err(failure::INVALID_INDEX),
+        (idn, index, _) if idn != PARTIAL_FLUSH_MODE && dedicated.is_some_and(|lun| lun != index) => {
+            Err(failure::INVALID_INDEX)
+        }
         (.., 1..) => Err(failure::INVALID_SELECTOR),
         _ => Ok(()),
     }
 }
 
 /// Reads a flag.
-pub fn flag(query: &QueryRequest, booster: &Booster) -> Found {
-    check_place(query)?;
+pub fn flag(query: &QueryRequest, booster: &Booster, dedicated: Option<u8>) -> Found {
+    check_place(query, dedicated)?;
     let BoosterFlags { enabled, flush, flush_in_hibernation } = booster.flags;
     match query.idn {
         ENABLED => Ok(u32::from(enabled)),
@@ -101,8 +105,8 @@ fn allocation_units(units: u32) -> u32 {
 }
 
 /// Reads an attribute.
-pub fn attribute(query: &QueryRequest, booster: &Booster, persistent: &Persistent) -> Asked {
-    check_place(query)?;
+pub fn attribute(query: &QueryRequest, booster: &Booster, dedicated: Option<u8>, persistent: &Persistent) -> Asked {
+    check_place(query, dedicated)?;
     let value = match query.idn {
         FLUSH_STATUS => return Ok((booster.flush as u32, Some(BoosterControl::FlushStatusRead))),
         AVAILABLE => booster.available_tenths(),
@@ -119,11 +123,16 @@ pub fn attribute(query: &QueryRequest, booster: &Booster, persistent: &Persisten
 }
 
 /// Writes an attribute.
-pub fn set_attribute(query: &QueryRequest, booster: &Booster, persistent: &mut Persistent) -> Asked {
+pub fn set_attribute(
+    query: &QueryRequest,
+    booster: &Booster,
+    dedicated: Option<u8>,
+    persistent: &mut Persistent,
+) -> Asked {
     let value = query.value;
     let control = match query.idn {
         RESIZE | PARTIAL_FLUSH_MODE | MAX_FIFO => {
-            check_place(query)?;
+            check_place(query, dedicated)?;
             match (query.idn, value) {
                 // Clause 13.4.18.6.
                 (RESIZE, _) if booster.user_space == UserSpace::Reduced => return Err(failure::GENERAL),
@@ -159,22 +168,30 @@ pub fn events(booster: &Booster) -> u32 {
 }
 
 /// Its fields of the device descriptor, beside the bit of dExtendedUFSFeaturesSupport.
-pub fn describe(bytes: &mut [u8], booster: &Booster) {
+pub fn describe(bytes: &mut [u8], booster: &Booster, dedicated: Option<u8>) {
     let preserves = booster.user_space == UserSpace::Preserved;
     let support = HAS_FIFO | if preserves { CAN_RESIZE } else { 0 };
     put(bytes, 0x4D, &support.to_be_bytes()); // wExtendedWriteBoosterSupport
     bytes[0x53] = u8::from(preserves); // bWriteBoosterBufferPreserveUserSpaceEn
-    bytes[0x54] = 1; // bWriteBoosterBufferType: shared
-    // dNumSharedWriteBoosterBufferAllocUnits
-    put(bytes, 0x55, &allocation_units(booster.configured_units).to_be_bytes());
+    if dedicated.is_none() {
+        bytes[0x54] = 1; // bWriteBoosterBufferType: shared
+        // dNumSharedWriteBoosterBufferAllocUnits
+        put(bytes, 0x55, &allocation_units(booster.configured_units).to_be_bytes());
+    }
+}
+
+/// Its field of the descriptor of the logical unit that has it.
+pub fn describe_unit(bytes: &mut [u8], booster: &Booster) {
+    // dLUNumWriteBoosterBufferAllocUnits
+    put(bytes, 0x29, &allocation_units(booster.configured_units).to_be_bytes());
 }
 
 /// Its fields of the geometry descriptor.
-pub fn describe_geometry(bytes: &mut [u8], booster: &Booster) {
+pub fn describe_geometry(bytes: &mut [u8], booster: &Booster, dedicated: Option<u8>) {
     put(bytes, 0x4F, &allocation_units(booster.configured_units).to_be_bytes()); // dWriteBoosterBufferMaxNAllocUnits
     bytes[0x53] = 1; // bDeviceMaxWriteBoosterLUs
     bytes[0x54] = booster.capacity_factor as u8; // bWriteBoosterBufferCapAdjFac
     // bSupportedWriteBoosterBufferUserSpaceReductionTypes: what the device was provisioned with, and nothing else.
     bytes[0x55] = u8::from(booster.user_space == UserSpace::Preserved);
-    bytes[0x56] = 1; // bSupportedWriteBoosterBufferTypes: shared
+    bytes[0x56] = u8::from(dedicated.is_none()); // bSupportedWriteBoosterBufferTypes, likewise
 }

@@ -1,10 +1,10 @@
 //! Descriptors (JESD220E clause 14.1). Fields that are not named here are 0.
 
+use ufs::Health;
 use ufs::codec::hpufs;
-use ufs::{DeviceInfo, Health};
 use units::{LogicalUnits, UNIT_BYTES};
 
-use super::booster::{describe, describe_geometry};
+use super::booster::{describe, describe_geometry, describe_unit};
 use super::bytes::put;
 use super::logical_units::Placed;
 use super::{Device, Told};
@@ -61,7 +61,7 @@ impl Device {
         let info = told.info;
         match (idn, index) {
             (DEVICE, 0) => Some(self.device_descriptor(told)),
-            (UNIT, 0..UNITS) => Some(self.unit_descriptor(index, info)),
+            (UNIT, 0..UNITS) => Some(self.unit_descriptor(index, told)),
             (UNIT, RPMB) => Some(rpmb_descriptor()),
             (INTERCONNECT, 0) => Some(vec![6, INTERCONNECT, 0x01, 0x80, 0x04, 0x10]),
             (STRING, _) => self.string_descriptor(index),
@@ -102,7 +102,7 @@ impl Device {
                 put(&mut bytes, 0x10, &[0x04, 0x10]);
             }
             features |= WRITE_BOOSTER;
-            describe(&mut bytes, booster);
+            describe(&mut bytes, booster, self.description.boosted_lun);
         }
         put(&mut bytes, 0x4F, &features.to_be_bytes()); // dExtendedUFSFeaturesSupport
         bytes
@@ -122,16 +122,16 @@ impl Device {
             put(&mut bytes, 0x4B, &shape.regions.to_be_bytes());
         }
         if let Some(booster) = &told.booster {
-            describe_geometry(&mut bytes, booster);
+            describe_geometry(&mut bytes, booster, self.description.boosted_lun);
         }
         bytes
     }
 
     /// Clause 14.1.4.5.
-    fn unit_descriptor(&self, index: u8, info: &DeviceInfo) -> Vec<u8> {
+    fn unit_descriptor(&self, index: u8, told: &Told<'_>) -> Vec<u8> {
         let mut bytes = empty(UNIT, 0x2D);
         bytes[0x02] = index;
-        let Some(Placed { info, .. }) = self.unit(index, info) else { return bytes };
+        let Some(Placed { info, .. }) = self.unit(index, told.info) else { return bytes };
         let shape = self.hpb_shape(&info);
         bytes[0x03] = if shape.is_some() { 2 } else { 1 }; // bLUEnable
         bytes[0x06] = SLOTS; // bLUQueueDepth
@@ -143,6 +143,11 @@ impl Device {
         put(&mut bytes, 0x18, &u64::from(info.capacity_units).to_be_bytes());
         if let Some(shape) = shape {
             put(&mut bytes, 0x23, &shape.regions.to_be_bytes()); // wLUMaxActiveHPBRegions
+        }
+        if let Some(booster) = &told.booster
+            && self.description.boosted_lun == Some(index)
+        {
+            describe_unit(&mut bytes, booster);
         }
         bytes
     }

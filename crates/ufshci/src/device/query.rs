@@ -132,7 +132,9 @@ impl Device {
 
     fn read_attribute(&self, query: &QueryRequest, told: &Told<'_>) -> Asked {
         match (query.idn, &told.booster) {
-            (idn, Some(one)) if booster::has_attribute(idn) => booster::attribute(query, one, &self.persistent),
+            (idn, Some(one)) if booster::has_attribute(idn) => {
+                booster::attribute(query, one, self.description.boosted_lun, &self.persistent)
+            }
             (MAX_HPB_SINGLE, _) if self.hpb_shape(told.info).is_some() => Ok((told.info.hpb_max_blocks - 1, None)),
             (EVENT_STATUS, one) => Ok((events(one.as_ref()), None)),
             (idn, _) => self.attributes.get(idn).map(|value| (value, None)),
@@ -143,7 +145,7 @@ impl Device {
         if let Some(one) = &told.booster
             && booster::has_attribute(query.idn)
         {
-            return booster::set_attribute(query, one, &mut self.persistent);
+            return booster::set_attribute(query, one, self.description.boosted_lun, &mut self.persistent);
         }
         let at = place(query.idn).ok_or(failure::INVALID_IDN)?;
         if !ATTRIBUTES[at].2 {
@@ -159,7 +161,7 @@ impl Device {
             (DEVICE_INIT, _) => Ok(u32::from(!told.ready)),
             (HPB_RESET, _) if hpb => Ok(0),
             (HPB_EN, _) if hpb => Ok(1),
-            (idn, Some(one)) if booster::has_flag(idn) => booster::flag(query, one),
+            (idn, Some(one)) if booster::has_flag(idn) => booster::flag(query, one, self.description.boosted_lun),
             (idn, _) if FREE_FLAGS.contains(&idn) => Ok(self.flags.set >> idn & 1),
             (idn, _) if STILL_FLAGS.contains(&idn) => Ok(0),
             _ => Err(failure::INVALID_IDN),
