@@ -93,6 +93,30 @@ def test_hpb_works_for_each_unit(tmp_path):
     assert device["host_entries_refused"] == device["host_entries_wrong"] == 0
 
 
+#: Which unit the kernel has found to have the buffer, whether it is on, and its room after each disk was written.
+BOOSTED = """\
+cd /sys/bus/platform/devices/ufsim
+cat device_descriptor/wb_type /sys/block/sd?/device/unit_descriptor/wb_buf_alloc_units wb_on flags/wb_enable
+echo 0 > enable_wb_buf_flush
+for disk in sda sdb sdc; do
+    dd if=/dev/zero of=/dev/$disk bs=1M count=4 oflag=direct 2> /dev/null
+    cat attributes/wb_avail_buf
+done
+"""
+
+
+def test_write_booster_is_for_the_unit_that_has_it(tmp_path):
+    boosted = {"slc.superblocks": 40, "slc.write_booster": True, "slc.dedicated_lu": 1}
+    run = linux.run(job(tmp_path, BOOSTED), "ufs", profile="tiny", settings=UNITS | boosted)
+    assert run.status == 0, run.stderr
+    kind, *sizes, on, enabled, after_a, after_b, after_c = run.stdout.split()
+    assert (kind, on, enabled) == ("0x00", "1", "true")
+    assert [int(size, 16) > 0 for size in sizes] == [False, True, False]
+    room = [int(tenths, 16) for tenths in (after_a, after_b, after_c)]
+    assert room[0] == 10 and room[1] == room[2] < 8
+    assert run.result.counters["device"]["slc_units_programmed"] == 1024
+
+
 #: Every block of each disk names its disk and its place.
 WRITER = """\
 i=0

@@ -19,8 +19,9 @@ params::params! {
         /// Of no effect with slc.write_booster.
         fold_after_ms: count_or("never" 1 to 600000) = "never", "without it only GC folds, by its policy";
         /// The cache is WriteBooster (JESD220G clause 13.4.18), a buffer that all logical units share, or that one has
-        /// (slc.dedicated_lu): whether data go to it, and when it is folded ("flushed"), say flags of the host; without a kernel as host, host.wb_on,
-        /// host.wb_buf_flush and host.wb_buf_flush_during_h8. A flush goes on only while no command is under way.
+        /// (slc.dedicated_lu): whether data go to it, and when it is folded ("flushed"), say flags of the host; without
+        /// a kernel as host, host.wb_on, host.wb_buf_flush and host.wb_buf_flush_during_h8. A flush goes on only while
+        /// no command is under way.
         write_booster: switch = false, "unless a profile says so, the cache is the firmware's own";
         /// The logical unit whose data may go to a cache that is WriteBooster, if it is dedicated to one
         /// (bWriteBoosterBufferType 00h); data of others go to ordinary superblocks. Not with gc.hot_region_kib.
@@ -92,11 +93,6 @@ pub struct BoosterHost {
 }
 
 impl SlcConfig {
-    /// True if not all data may go to it.
-    pub fn is_dedicated(&self) -> bool {
-        self.booster.is_some_and(|booster| booster.host.serves.is_some())
-    }
-
     /// No cache.
     pub const NONE: SlcConfig =
         SlcConfig { superblocks: 0, bits_per_cell: 3, least_free: 0, fold_after: None, booster: None };

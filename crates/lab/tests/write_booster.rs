@@ -61,6 +61,31 @@ fn writes_are_as_fast_as_slc_while_the_host_wants_it_and_there_is_room() {
     }
 }
 
+/// Two logical units are written at once, and one of them has the buffer.
+#[test]
+fn a_dedicated_buffer_is_for_one_logical_unit() {
+    let units = 40 * SLC_UNITS;
+    let first = (SMALL_MIB / 2) * 256;
+    let both = (0..units)
+        .step_by(WRITE_UNITS as usize)
+        .flat_map(|at| [at, first + at].map(|lba| request(WorkOp::Write, lba, WRITE_UNITS)));
+    let both: Vec<_> = both.collect();
+    let further = ("device.further_lus_mib", Value::from(SMALL_MIB / 2));
+    for (lun, served) in [(None, 2 * units), (Some(0), units), (Some(1), units)] {
+        let dedicated = lun.map(|lun: u64| ("slc.dedicated_lu", Value::from(lun)));
+        let set: Vec<_> = no_flush().into_iter().chain([further.clone()]).chain(dedicated).collect();
+        let run = run(&boosted("ufs", 100, &set), both.clone());
+        // At the end less than a row of either kind waits for more. What waits for long does not wait for a row.
+        let row = 8;
+        for (name, most) in [("slc_units_programmed", served), ("data_units_programmed", 2 * units)] {
+            let programmed = counter(&run, name);
+            assert!(programmed + 2 * row > most && programmed <= most, "{lun:?}: {programmed} of {most}, {name}");
+        }
+        let padding = counter(&run, "padding_units");
+        assert!(padding < units / 100, "{lun:?}: {padding} units of padding");
+    }
+}
+
 /// Switched off, the buffer might as well not be there.
 #[test]
 fn without_it_everything_is_as_without_a_cache() {

@@ -2,7 +2,7 @@
 //! by QUERY REQUESTs, as types; flags and attributes with their bytes are in `ufshci`.
 //!
 //! # Glossary
-//! - **buffer**: flash in SLC mode that takes writes first. It is shared by all logical units.
+//! - **buffer**: flash in SLC mode that takes writes first. All logical units share it, or it is *dedicated* to one.
 //! - **flush**: copying what is in the buffer to normal storage. What was written first goes first.
 //! - **user space preserved, reduced**: the buffer takes its room from what is free, and shrinks as the device fills;
 //!   or the capacity is smaller from the start by what the buffer takes as normal storage.

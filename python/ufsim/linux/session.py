@@ -87,7 +87,8 @@ class Job:
     script: Path | None = None
     #: Or these two descriptors, from which its shell reads, and to which it writes.
     terminal: tuple[int, int] | None = None
-    #: What the disk, the first if there are several, is made and mounted as, at /mnt, where the job runs: "f2fs", "ext4" or "none".
+    #: What the disk, the first of several, is made and mounted as, at /mnt, where the job runs: "f2fs", "ext4"
+    #: or "none".
     fs: str = "f2fs"
     memory_mib: int = 512
     #: What processors cost; nothing without.

@@ -6,6 +6,8 @@
 //! every few writes would have a superblock erased for each. So less than a superblock is left when a flush ends. What
 //! a resize takes from the cache is folded in the same way.
 //!
+//! A buffer may be dedicated to a range of addresses, one logical unit (`engine/parted.rs`).
+//!
 //! Everything here is volatile: with the power, flags and sizes return to those of the configuration.
 
 use ufs::{Booster, BoosterControl, BoosterFlags, FlushStatus, ResizeHint, ResizeStatus, UserSpace};
@@ -28,17 +30,25 @@ pub struct BoosterState {
     keep: u32,
     flush: FlushStatus,
     resize: ResizeStatus,
+    /// Not all data may go to it.
+    is_dedicated: bool,
 }
 
 impl BoosterState {
     /// As a driver sets it when the device has got power.
     pub fn new(config: &SlcConfig) -> BoosterState {
-        let flags = config.booster.map(|booster| booster.host.flags).unwrap_or_default();
-        BoosterState { flags, ..BoosterState::default() }
+        let host = config.booster.map(|booster| booster.host).unwrap_or_default();
+        BoosterState { flags: host.flags, is_dedicated: host.serves.is_some(), ..BoosterState::default() }
     }
 }
 
 impl Core {
+    /// True if host data wait in two queues: `engine/parted.rs`.
+    #[inline]
+    pub(crate) fn parts_host_data(&self) -> bool {
+        self.heat.is_some() || self.booster.is_dedicated
+    }
+
     /// True if data of an address may go to the cache: any may, unless WriteBooster is dedicated to others.
     #[inline]
     pub(crate) fn is_served(&self, lpa: Lpa) -> bool {

@@ -128,8 +128,6 @@ pub struct Core {
     pub(crate) disturb: Option<ReadCounts>,
     /// Which data are hot, if those have superblocks of their own.
     pub(crate) heat: Option<Heat>,
-    /// Host data wait in two queues: `engine/parted.rs`.
-    pub(crate) parts_host_data: bool,
     /// What the host controls of the cache in SLC mode.
     booster: BoosterState,
     /// A superblock could be folded after a map flush.
@@ -232,7 +230,6 @@ impl Core {
             blocks: Blocks::new(layout, cfg.slc),
             disturb: cfg.refresh_reads.map(|limit| ReadCounts::new(&layout, limit)),
             heat: cfg.gc.hot_region.map(|units| Heat::new(units, cfg.capacity_units)),
-            parts_host_data: cfg.gc.hot_region.is_some() || cfg.slc.is_dedicated(),
             booster: BoosterState::new(&cfg.slc),
             fold_waits: false,
             publisher: Publisher::new(&HpbConfig::default(), cfg.seal_key, cfg.capacity_units),

@@ -91,7 +91,7 @@ impl<M: Mapping> Engine<M> {
         if n > 0 && self.core.sram.take(Owner::Write, n as u16) {
             if fua {
                 self.put_fua(tag, lpa.offset(accepted), n, stamp);
-            } else if self.core.parts_host_data {
+            } else if self.core.parts_host_data() {
                 self.put_parted(lpa.offset(accepted), n, stamp);
             } else {
                 for i in accepted..accepted + n {
@@ -238,7 +238,7 @@ impl<M: Mapping> Engine<M> {
     #[inline(never)]
     fn program_fua_rows(&mut self) -> bool {
         while self.core.exclusive_job().is_none() && !self.core.buffer.fua_queue.is_empty() {
-            let (queued, served) = match self.core.parts_host_data {
+            let (queued, served) = match self.core.parts_host_data() {
                 true => self.fua_of_a_kind(),
                 false => (self.core.buffer.fua_queue.len() as u32, true),
             };

@@ -1,7 +1,8 @@
 //! UPIUs: COMMAND, DATA OUT, DATA IN and RESPONSE.
 //!
 //! Big-endian; JESD220 clause 10.6.2 (basic header, bytes 0-11) and the clauses named below. There is one logical unit,
-//! LUN 0, unless a host controller puts others in ([`Luns`]), and one initiator, IID 0. Reserved bytes are written as 0 and must be 0.
+//! LUN 0, unless a host controller puts others in ([`Luns`]), and one initiator, IID 0. Reserved bytes are written as 0
+//! and must be 0.
 //!
 //! # COMMAND (10.7.1), 32 bytes, then 8 of [`CommandExtension`] if the command set type says so
 //! | offset | size | meaning |

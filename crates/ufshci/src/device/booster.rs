@@ -1,5 +1,5 @@
-//! WriteBooster as QUERY REQUESTs show it (JESD220G clauses 13.4.18, 14.1.4.2, 14.1.4.4, 14.1.4.5, 14.2, 14.3): a buffer
-//! that all logical units share, or that one has, with resize and FIFO partial flush; no pinned data.
+//! WriteBooster as QUERY REQUESTs show it (JESD220G clauses 13.4.18, 14.1.4.2 to 14.1.4.5, 14.2, 14.3): a buffer that
+//! all logical units share, or that one has, with resize and FIFO partial flush; no pinned data.
 
 use ufs::codec::query::QueryRequest;
 use ufs::{Booster, BoosterControl, BoosterFlags, ResizeHint, UserSpace};
@@ -65,8 +65,8 @@ pub fn has_flag(idn: u8) -> bool {
     matches!(idn, ENABLED | FLUSH | FLUSH_IN_HIBERNATION)
 }
 
-/// Where a buffer is shared, the index says nothing (Table 14.28, note 15); of one that is dedicated it is the LUN. What
-/// belongs to the device has the index 0.
+/// Where a buffer is shared, the index says nothing (Table 14.28, note 15); of one that is dedicated it is the LUN.
+/// What belongs to the device has the index 0.
 fn check_place(query: &QueryRequest, dedicated: Option<u8>) -> Result<(), u8> {
     match (query.idn, query.index, query.selector) {
         (PARTIAL_FLUSH_MODE, 1.., _) => Err(failure::INVALID_INDEX),

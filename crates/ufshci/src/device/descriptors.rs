@@ -118,7 +118,8 @@ impl Device {
         bytes[0x11] = 1; // bAllocationUnitSize
         put(&mut bytes, 0x12, &[8, 8, 8, 0x40, 0x40]); // blocks of 4 KiB; data segments of 32 KiB
         if let Some(shape) = self.hpb_shape(info) {
-            put(&mut bytes, 0x48, &[shape.region, self.description.logical_units.count(), shape.subregion]); // bHPBNumberLU
+            let units = self.description.logical_units.count(); // bHPBNumberLU
+            put(&mut bytes, 0x48, &[shape.region, units, shape.subregion]);
             put(&mut bytes, 0x4B, &shape.regions.to_be_bytes());
         }
         if let Some(booster) = &told.booster {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use ufs::{Command, DeviceInfo, HpbNotice, Op, Recommendation};
 use units::{LogicalUnit, LogicalUnits, Lpa};
 
-use super::scsi::{INVALID_FIELD, OUT_OF_RANGE, Sense};
+use super::sense::{INVALID_FIELD, OUT_OF_RANGE, Sense};
 
 /// Well-known units as UPIUs name them (JESD220E clause 10.8.5): REPORT LUNS, boot, RPMB, UFS device.
 const REPORT_LUNS: u8 = 0x81;

@@ -6,6 +6,7 @@ mod descriptors;
 pub mod logical_units;
 mod query;
 pub mod scsi;
+pub mod sense;
 
 use ufs::codec::hpufs::PowerOn;
 use ufs::{Booster, BoosterControl, BoosterFlags, DeviceInfo, Health, HpbNotice};

@@ -7,22 +7,7 @@ use super::Device;
 use super::descriptors::REVISION;
 use super::logical_units::{DEVICE, Placed};
 use super::query::POWER_MODE;
-
-/// Sense key and additional sense code.
-pub type Sense = (u8, u8);
-
-/// ILLEGAL REQUEST, invalid command operation code.
-const INVALID_OPCODE: Sense = (0x05, 0x20);
-/// ILLEGAL REQUEST, logical block address out of range.
-pub const OUT_OF_RANGE: Sense = (0x05, 0x21);
-/// ILLEGAL REQUEST, invalid field in CDB.
-pub const INVALID_FIELD: Sense = (0x05, 0x24);
-/// ILLEGAL REQUEST, logical unit not supported.
-const NO_UNIT: Sense = (0x05, 0x25);
-/// UNIT ATTENTION, power on, reset, or bus device reset occurred.
-const RESET_OCCURRED: Sense = (0x06, 0x29);
-/// NOT READY, becoming ready.
-const BECOMING_READY: Sense = (0x02, 0x04);
+use super::sense::{BECOMING_READY, INVALID_FIELD, INVALID_OPCODE, NO_UNIT, OUT_OF_RANGE, RESET_OCCURRED, Sense};
 
 const TEST_UNIT_READY: u8 = 0x00;
 const REQUEST_SENSE: u8 = 0x03;
