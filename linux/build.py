@@ -215,6 +215,23 @@ HPBVALVE = (
         r"if \(rgn->rgn_state != HPB_RGN_ACTIVE \|\| rgn->reads\)",
         "if (rgn->rgn_state != HPB_RGN_ACTIVE || rgn->reads || hpbvalve_on(hpb))",
     ),
+    # Its entries are of the account of a memory cgroup.
+    (
+        "drivers/ufs/core/ufshpb.c",
+        r"(?m)^\t\tclear_page\(page_address\(mctx->m_page\[i\]\)\);\n",
+        "\\g<0>\t\thpbvalve_charge(hpb, mctx->m_page[i]);\n",
+    ),
+    (
+        "drivers/ufs/core/ufshpb.c",
+        r"(?m)^\t\t\tfor \(j = 0; j < i; j\+\+\)\n(\t\t\t\tmempool_free\(mctx->m_page\[j\], ufshpb_page_pool\);\n)",
+        "\t\t\tfor (j = 0; j < i; j++) {\n\t\t\t\thpbvalve_uncharge(mctx->m_page[j]);\n\\1\t\t\t}\n",
+    ),
+    (
+        "drivers/ufs/core/ufshpb.c",
+        r"(?m)^\tfor \(i = 0; i < hpb->pages_per_srgn; i\+\+\)\n"
+        r"(\t\tmempool_free\(mctx->m_page\[i\], ufshpb_page_pool\);\n)",
+        "\tfor (i = 0; i < hpb->pages_per_srgn; i++) {\n\t\thpbvalve_uncharge(mctx->m_page[i]);\n\\1\t}\n",
+    ),
     # The policy drops regions, and has the list of fetches looked at.
     ("drivers/ufs/core/ufshpb.c", r"(?m)^static (void ufshpb_kick_map_work\()", r"\1"),
     ("drivers/ufs/core/ufshpb.c", r"(?m)^static (void __ufshpb_evict_region\()", r"\1"),
@@ -287,6 +304,13 @@ MORE: dict[str, tuple[tuple[str, str, str], ...]] = {
         # Linux frees the pages of pre-requests only where there are none.
         ("drivers/ufs/core/ufshpb.c", r"if \(!(pre_req->wb\.m_page\)\n\t+__free_page\(hpb)", r"if (\1"),
         *HPBVALVE,
+        # Pressure is measured on the simulated time. The scheduler's clock has steps of a tick, 10 ms.
+        (
+            "kernel/sched/psi.c",
+            r"(?m)^static int psi_bug __read_mostly;\n",
+            "unsigned long long ufsim_now(void);\n#define sched_clock() ufsim_now()\n"
+            "#define cpu_clock(cpu) ((void)(cpu), ufsim_now())\n\n\\g<0>",
+        ),
     ),
     # It looks for relative names in descriptor -1.
     "6.12": (("fs/hostfs/hostfs_user.c", r"statx\(fd, path", "statx(fd < 0 ? AT_FDCWD : fd, path"),),
@@ -438,7 +462,7 @@ def first_files() -> tuple[dict[str, bytes], dict[str, str]]:
     """The archives of the first file system by name, and the digests of its programs."""
     names = "bin dev etc host job lib lib64 mnt out proc root sbin sys tmp usr usr/bin usr/lib usr/sbin"
     folders = names.split()
-    busybox, player = Path(shutil.which("busybox") or ""), compiled("player.c")
+    busybox, player = Path(shutil.which("busybox") or ""), compiled("player")
     applets = output(str(busybox), "--list").split()
     entries = [
         *(cpio.directory(name) for name in folders),
@@ -456,11 +480,12 @@ def first_files() -> tuple[dict[str, bytes], dict[str, str]]:
 
 
 def compiled(name: str) -> bytes:
-    """A program of ours for the guest."""
+    """A program of ours for the guest, of all files whose names begin so."""
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "program"
         flags = ["-O2", "-static", "-D_GNU_SOURCE", "-Wall", "-Werror", "-Wl,--build-id=none"]
-        subprocess.run(["gcc", *flags, "-o", str(made), str(HERE / name)], check=True)
+        sources = [str(path) for path in sorted(HERE.glob(f"{name}*.c"))]
+        subprocess.run(["gcc", *flags, "-o", str(made), *sources], check=True)
         return made.read_bytes()
 
 

@@ -13,6 +13,8 @@
  */
 #include <linux/bitmap.h>
 #include <linux/blk-mq.h>
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <scsi/scsi_cmnd.h>
 #include <scsi/scsi_device.h>
@@ -571,6 +573,38 @@ u64 hpbvalve_reclaim(struct ufshpb_lu *hpb, u32 uid, u64 bytes)
 	return freed;
 }
 
+/* Memory. */
+
+/* From now on entries are of the memory cgroup of the task that says so. */
+int hpbvalve_account(struct ufshpb_lu *hpb)
+{
+	struct mem_cgroup *own = get_mem_cgroup_from_mm(current->mm);
+
+	if (!cmpxchg(&hpb->valve->account, NULL, own))
+		return 0;
+	mem_cgroup_put(own);
+	return -EBUSY;
+}
+
+/* A page of entries comes. Nobody waits here: who takes memory beyond memory.high is an app. */
+void hpbvalve_charge(struct ufshpb_lu *hpb, struct page *page)
+{
+	struct mem_cgroup *account = hpb->valve ? READ_ONCE(hpb->valve->account) : NULL, *before;
+
+	if (!account)
+		return;
+	before = set_active_memcg(account);
+	/* At a hard limit the page stays nobody's. */
+	__memcg_kmem_charge_page(page, GFP_NOWAIT, 0);
+	set_active_memcg(before);
+}
+
+/* And goes, perhaps into the pool of ufshpb. */
+void hpbvalve_uncharge(struct page *page)
+{
+	__memcg_kmem_uncharge_page(page, 0);
+}
+
 /* Parameters. */
 
 void hpbvalve_set_limit(struct ufshpb_lu *hpb, u64 bytes)
@@ -652,6 +686,8 @@ void hpbvalve_exit(struct ufshpb_lu *hpb)
 	hpb->valve = NULL;
 	if (!valve)
 		return;
+	if (valve->account)
+		mem_cgroup_put(valve->account);
 	hpbvalve_profiles_exit(&valve->profiles);
 	kvfree(valve->region);
 	kvfree(valve->group);

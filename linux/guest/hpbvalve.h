@@ -121,6 +121,8 @@ struct hpbvalve {
 	struct hpbvalve_region *region;
 	struct hpbvalve_group *group;
 	struct hpbvalve_profiles profiles;
+	/* Whose memory entries are, once somebody has said so. */
+	struct mem_cgroup *account;
 	/* Bytes of entries, now and at most. */
 	u64 held;
 	u64 limit;
@@ -138,6 +140,8 @@ bool hpbvalve_left(struct ufshpb_region *rgn);
 bool hpbvalve_waits(struct ufshpb_lu *hpb);
 bool hpbvalve_admits(struct ufshpb_lu *hpb, struct ufshpb_subregion *srgn);
 void hpbvalve_fetched(struct ufshpb_lu *hpb, struct ufshpb_subregion *srgn);
+void hpbvalve_charge(struct ufshpb_lu *hpb, struct page *page);
+void hpbvalve_uncharge(struct page *page);
 
 /* hpbvalve.c, called by hpbvalve_sysfs.c. */
 int hpbvalve_set_policy(struct ufshpb_lu *hpb, enum hpbvalve_policy policy);
@@ -146,6 +150,7 @@ int hpbvalve_launch(struct ufshpb_lu *hpb, u32 uid);
 void hpbvalve_launched(struct ufshpb_lu *hpb, u32 uid);
 void hpbvalve_ended(struct ufshpb_lu *hpb, u32 uid);
 u64 hpbvalve_reclaim(struct ufshpb_lu *hpb, u32 uid, u64 bytes);
+int hpbvalve_account(struct ufshpb_lu *hpb);
 
 /* hpbvalve_profile.c */
 int hpbvalve_profiles_init(struct hpbvalve_profiles *profiles, u32 groups);

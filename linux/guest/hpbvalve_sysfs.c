@@ -4,7 +4,8 @@
  *
  * App-Detector (Sec. 5.2) writes the UID of an app to launch_start, launch_end and ended. Mem-Detector (Sec. 5.3)
  * writes "UID KIB" to reclaim before it kills an app: so much memory its end would free. How much was freed instead is
- * what hpbvalve_reclaimed_bytes has grown by. UID 0 is the system's, and no app.
+ * what hpbvalve_reclaimed_bytes has grown by. UID 0 is the system's, and no app. Whoever writes 1 to account has the
+ * entries that are fetched from then on counted as memory of his memory cgroup.
  */
 #include <linux/kernel.h>
 #include <linux/slab.h>
@@ -188,6 +189,21 @@ static ssize_t reclaim_store(struct device *dev, struct device_attribute *attr, 
 }
 static DEVICE_ATTR_WO(reclaim);
 
+static ssize_t account_store(struct device *dev, struct device_attribute *attr, const char *buf, size_t count)
+{
+	struct ufshpb_lu *hpb = unit_of(dev);
+	u32 number;
+	int err;
+
+	if (!hpb)
+		return -ENODEV;
+	if (one_number(buf, &number) || number != 1)
+		return -EINVAL;
+	err = hpbvalve_account(hpb);
+	return err ?: count;
+}
+static DEVICE_ATTR_WO(account);
+
 static ssize_t front_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	struct ufshpb_lu *hpb = unit_of(dev);
@@ -262,6 +278,7 @@ static struct attribute *attrs[] = {
 	&dev_attr_launch_end.attr,
 	&dev_attr_ended.attr,
 	&dev_attr_reclaim.attr,
+	&dev_attr_account.attr,
 	&dev_attr_front.attr,
 	&dev_attr_profile_launch.attr,
 	&dev_attr_profile_run.attr,

@@ -3,78 +3,54 @@
  * Plays a scenario of apps: "player FILE". Each app is a process with a UID of its own that maps a file or a disk and
  * reads pages of it, as page faults one after another. The player is the phone around them: it starts them, tells
  * HPBvalve's driver what App-Detector and Mem-Detector would (linux/guest/hpbvalve_sysfs.c), and kills by Android's
- * levels.
+ * levels (player_memory.c).
  *
- * A scenario has one command on a line; pages are numbers of 4 KiB in what is mapped, 7+3 is three from 7 on:
+ * A scenario has one command on a line. Pages are numbers of 4 KiB in what is mapped, 7+3 is three from 7 on; before
+ * each that follows ~250 the app computes for 250 us:
  *
  *	map PATH		what all apps read; first of all
  *	fill PAGE...		is written before
- *	app UID KIB		an app, and the memory that its process takes
+ *	memory KIB LOW HIGH	the phone has so much memory, in a cgroup; the killer's marks of free memory
+ *	system KIB [1]		memory in it that never goes; with 1 HPB's entries are in it, too
+ *	app UID KIB [MS]	an app, the memory that its process takes, and in which time
  *	start UID		its process begins, and nobody sees it
+ *	warm UID PAGE...	what it reads instead if its next launch finds its process there
  *	launch UID PAGE...	it comes to the front, in a new process unless it has one, and reads
+ *	loading UID PAGE...	the app in front reads if its launch had no process
  *	use UID PAGE...		the app in front reads
  *	background UID PAGE...	an app that lives reads, and nobody waits for it
  *	write UID PAGE...	an app that lives writes zeroes, directly
  *	exit UID		the user ends it
  *	notice UID KIB		a killer would be about to end it, which would free so much
- *	free KIB		from now on the killer sees to so much available memory (MemAvailable)
  *	wait MS
+ *	until MS		waits until so long after the last launch began
  *
- * It prints a line for each launch and use, with what reads took in ns, and for what the killer does. What was read is
- * dropped from the page cache: scenarios are recorded below that, so each page in them is a read of the disk.
- *
- * The killer looks after each launch and use. A victim is of the highest level, and of these the one that was in front
- * longest ago: 0 in front, 700 the app before, 900 and up all others (Android's ProcessList). The driver is told of it
- * before, and it lives if as much comes back as its end would free.
+ * It prints a line for each launch and use, with what reads took in ns, and for what the killer does; at the end, what
+ * the phone has waited for memory. What was read is dropped from the page cache: scenarios are recorded below that, so
+ * each page in them is a read of the disk.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define POLICY		"/sys/block/sda/device/hpbvalve/"
-#define RECLAIMED	"/sys/block/sda/device/hpbvalve_stats/hpbvalve_reclaimed_bytes"
-#define PAGE		4096
-#define APPS		64
-#define FRONT		0
-#define PREVIOUS	700
-#define CACHED		900
-#define MOST_CACHED	999
-/* Pages are written. */
-#define WRITES		0x80000000
-/* A word has a page in its lower bits, and how many more in the others. */
-#define PAGE_BITS	28
-#define MOST_PAGES	16
+#include "player.h"
 
-struct app {
-	unsigned int uid;
-	unsigned int kib;
-	/* 0 if it has no process. */
-	pid_t pid;
-	int to;
-	int from;
-	/* When it came to the front, counted in launches. */
-	unsigned int front_at;
-	/* It reads or writes, and nobody has waited for that. */
-	int reads;
-};
+struct app apps[APPS];
+unsigned int count;
+struct app *front;
+const char *path;
 
-static struct app apps[APPS];
-static unsigned int count, launches, line_number;
-static struct app *front;
-static unsigned long needed_kib;
-static const char *path;
+static unsigned int launches, starts, line_number;
+static uint64_t launched;
 
-static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *format, ...)
+void die(const char *format, ...)
 {
 	va_list args;
 
@@ -86,7 +62,7 @@ static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *form
 	exit(1);
 }
 
-static uint64_t now(void)
+uint64_t now(void)
 {
 	struct timespec at;
 
@@ -95,7 +71,7 @@ static uint64_t now(void)
 }
 
 /* Without HPB there is nobody to be told. */
-static void tell(const char *file, const char *format, ...)
+void tell(const char *file, const char *format, ...)
 {
 	char name[128], text[64];
 	va_list args;
@@ -113,7 +89,7 @@ static void tell(const char *file, const char *format, ...)
 	close(fd);
 }
 
-static void whole(int fd, void *data, size_t bytes, int out)
+void whole(int fd, void *data, size_t bytes, int out)
 {
 	char *at = data;
 
@@ -127,67 +103,24 @@ static void whole(int fd, void *data, size_t bytes, int out)
 	}
 }
 
-struct mapped {
-	int fd;
-	int direct;
-	off_t bytes;
-};
-
-/* Reads or writes neighbouring pages. 0 if that can be done. */
-static int access_pages(struct mapped *mapped, uint32_t word, int writes)
+static void await(struct app *app)
 {
-	static char zeroes[MOST_PAGES * PAGE] __attribute__((aligned(PAGE)));
-	off_t from = (off_t)(word & ((1u << PAGE_BITS) - 1)) * PAGE;
-	ssize_t length = ((word >> PAGE_BITS) + 1) * PAGE, i;
-	volatile const char *at;
+	uint32_t failed;
 
-	if (from + length > mapped->bytes)
-		return 1;
-	if (writes)
-		return pwrite(mapped->direct, zeroes, length, from) != length;
-	/* A disk may be larger than the address space, so what is read is mapped, and no more. */
-	at = mmap(NULL, length, PROT_READ, MAP_SHARED, mapped->fd, from);
-	if (at == MAP_FAILED)
-		return 1;
-	madvise((void *)at, length, MADV_RANDOM);
-	/* One request; whoever looks at the pages waits for it. */
-	if (length > PAGE)
-		madvise((void *)at, length, MADV_WILLNEED);
-	for (i = 0; i < length; i += PAGE)
-		(void)at[i];
-	munmap((void *)at, length);
-	posix_fadvise(mapped->fd, from, length, POSIX_FADV_DONTNEED);
-	return 0;
-}
-
-/* The process of an app: takes its memory, then reads what it is told to, and tells when it has. */
-static void __attribute__((noreturn)) live(struct app *app, int from, int to)
-{
-	struct mapped mapped = { .fd = open(path, O_RDWR), .direct = open(path, O_RDWR | O_DIRECT) };
-	char *own = mmap(NULL, app->kib * 1024ul + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uint32_t pages, word, failed = 0;
-	unsigned long i;
-
-	mapped.bytes = lseek(mapped.fd, 0, SEEK_END);
-	if (mapped.bytes < 0 || mapped.direct < 0 || own == MAP_FAILED || setgid(app->uid) || setuid(app->uid))
-		_exit(1);
-	for (i = 0; i < app->kib * 1024ul; i += PAGE)
-		own[i] = 1;
-	whole(to, &failed, sizeof(failed), 1);
-	for (;;) {
-		whole(from, &pages, sizeof(pages), 0);
-		for (i = 0; i < (pages & ~WRITES); i++) {
-			whole(from, &word, sizeof(word), 0);
-			failed += access_pages(&mapped, word, pages & WRITES);
-		}
-		whole(to, &failed, sizeof(failed), 1);
-	}
+	while (app->reads && !wait_for(app->from, NEVER))
+		;
+	if (!app->reads)
+		return;
+	app->reads = 0;
+	if (read(app->from, &failed, sizeof(failed)) != sizeof(failed))
+		die("app %u has died, or cannot open %s", app->uid, path);
+	if (failed)
+		die("app %u: %u requests lie behind the end of %s, or are not written", app->uid, failed, path);
 }
 
 static void start(struct app *app)
 {
 	int down[2], up[2];
-	uint32_t failed;
 
 	if (app->pid)
 		return;
@@ -201,179 +134,124 @@ static void start(struct app *app)
 	if (!app->pid) {
 		close(down[1]);
 		close(up[0]);
+		enter_group(app->uid);
 		live(app, down[0], up[1]);
 	}
 	close(down[0]);
 	close(up[1]);
 	app->to = down[1];
 	app->from = up[0];
-	if (read(app->from, &failed, sizeof(failed)) != sizeof(failed))
-		die("app %u cannot open %s", app->uid, path);
+	app->began_at = ++starts;
+	app->reads = 1;
+	set_levels();
+	await(app);
 }
 
-static void end(struct app *app)
+void end(struct app *app)
 {
 	if (!app->pid)
 		return;
 	kill(app->pid, SIGKILL);
 	waitpid(app->pid, NULL, 0);
+	leave_group(app->uid);
 	close(app->to);
 	close(app->from);
 	app->pid = 0;
 	app->reads = 0;
 	if (front == app)
 		front = NULL;
+	set_levels();
 	tell("ended", "%u", app->uid);
 }
 
-static void await(struct app *app)
-{
-	uint32_t failed;
+static struct step steps[1 << 18];
 
-	if (!app->reads)
-		return;
-	app->reads = 0;
-	if (read(app->from, &failed, sizeof(failed)) != sizeof(failed))
-		die("app %u has died", app->uid);
-	if (failed)
-		die("app %u: %u pages lie behind the end of %s, or are not written", app->uid, failed, path);
-}
-
-static uint32_t words[1 << 18];
-
-/* Takes the pages of a line. How many words they are. */
+/* Takes the pages of a line. How many requests they are. */
 static uint32_t take_pages(char *line)
 {
-	uint32_t n = 0;
+	uint32_t n = 0, pause_us = 0;
 	char *text, *rest;
 
 	for (text = strtok(line, " \n"); text; text = strtok(NULL, " \n")) {
-		unsigned long page = strtoul(text, &rest, 10), more = *rest == '+' ? strtoul(rest + 1, &rest, 10) : 1;
+		unsigned long page, pages;
 
-		if (*rest || page >> PAGE_BITS || !more || more > MOST_PAGES)
+		if (*text == '~') {
+			pause_us = strtoul(text + 1, &rest, 10);
+			if (*rest)
+				die("'%s' is no time in us", text);
+			continue;
+		}
+		page = strtoul(text, &rest, 10);
+		pages = *rest == '+' ? strtoul(rest + 1, &rest, 10) : 1;
+		if (*rest || page > UINT32_MAX || !pages || pages > MOST_PAGES)
 			die("'%s' is no page, and not up to %d of them", text, MOST_PAGES);
-		if (n == sizeof(words) / sizeof(*words))
+		if (n == sizeof(steps) / sizeof(*steps))
 			die("too many pages");
-		words[n++] = page | (more - 1) << PAGE_BITS;
+		steps[n++] = (struct step){ page, pages, pause_us };
 	}
 	return n;
 }
 
-/* The pages of a line go to the app's process. How many words they are. */
+static void send(struct app *app, struct step *own, uint32_t n, uint32_t flags)
+{
+	uint32_t head = n | flags;
+
+	whole(app->to, &head, sizeof(head), 1);
+	whole(app->to, own, n * sizeof(*own), 1);
+	app->reads = 1;
+}
+
+/* The pages of a line go to the app's process. How many requests they are. */
 static uint32_t pages_to(struct app *app, char *line, uint32_t flags)
 {
-	uint32_t n, head;
+	uint32_t n = take_pages(line);
 
 	await(app);
-	n = take_pages(line);
-	head = n | flags;
-	whole(app->to, &head, sizeof(head), 1);
-	whole(app->to, words, n * sizeof(*words), 1);
-	app->reads = 1;
+	/* The killer may have come first. */
+	if (app->pid)
+		send(app, steps, n, flags);
 	return n;
 }
 
-/* Writes pages for the system. */
-static void fill(char *line)
+static void keep_for_warm(struct app *app, char *line)
 {
-	struct mapped mapped = { .direct = open(path, O_RDWR | O_DIRECT) };
-	uint32_t n = take_pages(line), i;
-
-	mapped.bytes = lseek(mapped.direct, 0, SEEK_END);
-	for (i = 0; i < n; i++)
-		if (access_pages(&mapped, words[i], 1))
-			die("fill: %s", strerror(errno));
-	close(mapped.direct);
-}
-
-static int level(struct app *app)
-{
-	unsigned int before = launches - app->front_at;
-
-	if (app == front)
-		return FRONT;
-	if (before <= 1)
-		return PREVIOUS;
-	return CACHED + before < MOST_CACHED ? CACHED + (int)before : MOST_CACHED;
-}
-
-/* A number of a file with lines of names and values, or of the only one. */
-static unsigned long value_of(const char *file, const char *name)
-{
-	unsigned long value = 0;
-	char line[128];
-	FILE *in = fopen(file, "r");
-
-	while (in && fgets(line, sizeof(line), in))
-		if (!name || !strncmp(line, name, strlen(name))) {
-			value = strtoul(line + (name ? strlen(name) : 0), NULL, 10);
-			break;
-		}
-	if (in)
-		fclose(in);
-	return value;
-}
-
-static unsigned long resident_kib(struct app *app)
-{
-	char name[64];
-
-	snprintf(name, sizeof(name), "/proc/%d/status", app->pid);
-	return value_of(name, "RssAnon:");
-}
-
-/* Sees to it that enough memory is available: asks the driver first, then kills. */
-static void look_for_memory(void)
-{
-	while (needed_kib && value_of("/proc/meminfo", "MemAvailable:") < needed_kib) {
-		struct app *victim = NULL, *app;
-		unsigned long kib, before, freed;
-
-		for (app = apps; app < apps + count; app++)
-			if (app->pid && app != front && (!victim || level(app) > level(victim) ||
-			    (level(app) == level(victim) && app->front_at < victim->front_at)))
-				victim = app;
-		if (!victim)
-			return;
-		kib = resident_kib(victim);
-		before = value_of(RECLAIMED, NULL);
-		tell("reclaim", "%u %lu", victim->uid, kib ?: 1);
-		freed = (value_of(RECLAIMED, NULL) - before) >> 10;
-		printf("%s %u level %d kib %lu freed %lu\n", freed >= kib ? "spare" : "kill", victim->uid,
-		       level(victim), kib, freed);
-		if (freed < kib)
-			end(victim);
-		else
-			return;
-	}
+	free(app->again);
+	app->again_count = take_pages(line);
+	app->again = malloc(app->again_count * sizeof(*steps) + 1);
+	memcpy(app->again, steps, app->again_count * sizeof(*steps));
 }
 
 static void launch(struct app *app, char *line)
 {
-	const char *state = app->pid ? "warm" : "cold";
-	uint64_t began;
 	uint32_t n;
 
+	launched = now();
+	app->warm = app->pid != 0;
 	tell("launch_start", "%u", app->uid);
-	start(app);
 	front = app;
 	app->front_at = ++launches;
-	began = now();
-	n = pages_to(app, line, 0);
+	start(app);
+	set_levels();
 	await(app);
-	printf("launch %u %s pages %u ns %llu\n", app->uid, state, n, (unsigned long long)(now() - began));
+	if (app->warm && app->again) {
+		n = app->again_count;
+		send(app, app->again, n, 0);
+	} else {
+		n = pages_to(app, line, 0);
+	}
+	await(app);
+	printf("launch %u %s pages %u ns %llu\n", app->uid, app->warm ? "warm" : "cold", n,
+	       (unsigned long long)(now() - launched));
 	tell("launch_end", "%u", app->uid);
-	look_for_memory();
 }
 
-static void use(struct app *app, char *line)
+static void use(struct app *app, char *line, const char *what)
 {
 	uint64_t began = now();
 	uint32_t n = pages_to(app, line, 0);
 
 	await(app);
-	printf("use %u pages %u ns %llu\n", app->uid, n, (unsigned long long)(now() - began));
-	look_for_memory();
+	printf("%s %u pages %u ns %llu\n", what, app->uid, n, (unsigned long long)(now() - began));
 }
 
 static struct app *app_of(const char *word)
@@ -386,53 +264,92 @@ static struct app *app_of(const char *word)
 	die("'%s' is no app", word ?: "");
 }
 
-static void declare(const char *uid, const char *kib)
+/* A number of a line. One that is not there is 0. */
+static unsigned long number(char **rest)
 {
-	if (count == APPS || !uid || !kib || !strtoul(uid, NULL, 10))
-		die("must be app UID KIB, of %d at most", APPS);
-	apps[count].uid = strtoul(uid, NULL, 10);
-	apps[count++].kib = strtoul(kib, NULL, 10);
+	char *word = strtok_r(NULL, " \n", rest), *behind;
+	unsigned long value = strtoul(word ?: "0", &behind, 10);
+
+	if (*behind)
+		die("'%s' is no number", word);
+	return value;
+}
+
+static void declare(unsigned long uid, char **rest)
+{
+	struct app *app = &apps[count];
+
+	app->uid = uid;
+	app->kib = number(rest);
+	app->ramp_ms = number(rest);
+	if (count == APPS || !uid || !app->kib)
+		die("must be app UID KIB [MS], of %d at most", APPS);
+	count++;
+}
+
+/* What is said of an app. */
+static void obey_app(const char *command, struct app *app, char *rest)
+{
+	if (!strcmp(command, "launch"))
+		launch(app, rest);
+	else if (!strcmp(command, "warm"))
+		keep_for_warm(app, rest);
+	else if (!strcmp(command, "start"))
+		start(app);
+	else if (!strcmp(command, "exit"))
+		end(app);
+	else if (strcmp(command, "use") && strcmp(command, "background") && strcmp(command, "write") &&
+		 strcmp(command, "loading"))
+		die("'%s' is no command", command);
+	else if (!app->pid)
+		printf("gone %u\n", app->uid);
+	else if (!strcmp(command, "use"))
+		use(app, rest, command);
+	else if (strcmp(command, "loading"))
+		pages_to(app, rest, strcmp(command, "write") ? 0 : WRITES);
+	else if (!app->warm)
+		use(app, rest, command);
 }
 
 static void obey(char *line)
 {
 	char *rest, *command = strtok_r(line, " \n", &rest), *word;
+	unsigned long value;
+	uint64_t until;
 
 	if (!command || *command == '#')
 		return;
 	if (!strcmp(command, "fill")) {
-		fill(rest);
+		write_pages(steps, take_pages(rest));
 		return;
 	}
 	word = strtok_r(NULL, " \n", &rest);
 	if (!word)
 		die("%s what?", command);
-	if (!strcmp(command, "map"))
+	if (!strcmp(command, "map")) {
 		path = strdup(word);
-	else if (!path)
+		return;
+	}
+	if (!path)
 		die("map comes first");
-	else if (!strcmp(command, "app"))
-		declare(word, strtok_r(NULL, " \n", &rest));
-	else if (!strcmp(command, "launch"))
-		launch(app_of(word), rest);
-	else if (!strcmp(command, "start"))
-		start(app_of(word));
-	else if (!strcmp(command, "exit"))
-		end(app_of(word));
-	else if (!strcmp(command, "free"))
-		needed_kib = strtoul(word, NULL, 10);
-	else if (!strcmp(command, "notice"))
-		tell("reclaim", "%s %lu", word, strtoul(strtok_r(NULL, " \n", &rest) ?: "0", NULL, 10));
-	else if (!strcmp(command, "wait"))
-		usleep(strtoul(word, NULL, 10) * 1000);
-	else if (strcmp(command, "use") && strcmp(command, "background") && strcmp(command, "write"))
-		die("'%s' is no command", command);
-	else if (!app_of(word)->pid)
-		printf("gone %s\n", word);
-	else if (!strcmp(command, "use"))
-		use(app_of(word), rest);
-	else
-		pages_to(app_of(word), rest, strcmp(command, "write") ? 0 : WRITES);
+	value = strtoul(word, NULL, 10);
+	if (!strcmp(command, "memory")) {
+		unsigned long low = number(&rest);
+
+		have_memory(value, low, number(&rest));
+	} else if (!strcmp(command, "system")) {
+		have_system(value, number(&rest) > 0);
+	} else if (!strcmp(command, "app")) {
+		declare(value, &rest);
+	} else if (!strcmp(command, "notice")) {
+		tell("reclaim", "%lu %lu", value, number(&rest));
+	} else if (!strcmp(command, "wait") || !strcmp(command, "until")) {
+		until = (*command == 'w' ? now() : launched) + value * MS;
+		while (now() < until)
+			wait_for(-1, until);
+	} else {
+		obey_app(command, app_of(word), rest);
+	}
 }
 
 int main(int argc, char **argv)
@@ -452,8 +369,11 @@ int main(int argc, char **argv)
 		obey(line);
 	}
 	for (i = 0; i < count; i++)
+		await(&apps[i]);
+	tell_pressure();
+	/* The driver is not told: what it knows stays as it is. */
+	for (i = 0; i < count; i++)
 		if (apps[i].pid) {
-			await(&apps[i]);
 			kill(apps[i].pid, SIGKILL);
 			waitpid(apps[i].pid, NULL, 0);
 		}

@@ -174,6 +174,7 @@ WRONG = {
     "launch_start": ("", "0", "-1", "4294967296", "10001 1", "app"),
     "launch_end": ("0", "app"),
     "ended": ("0", "app"),
+    "account": ("", "0", "2", "x"),
     "reclaim": ("", "10001", "10001 0", "0 5", "10001 5 5", "10001 x", "1" * 40 + " 1"),
 }
 
@@ -188,17 +189,6 @@ def test_wrong_input_is_refused_and_nothing_breaks(tmp_path):
     assert "taken" not in ran.stdout
     assert looks(ran)[0]["front"] == "10001"
     assert ran.hpbvalve_stats["hpbvalve_miss_fetches"] == 1
-
-
-def test_the_killer_asks_before_it_kills(tmp_path):
-    # The driver gives back more than a process of 16 KiB would, and less than one of 8 MiB.
-    launches = (f"launch 10001 {pages(*range(1, 21))}", f"launch 10002 {pages(40)}")
-    small = run(tmp_path, played("app 10001 16", "app 10002 16", "free 100000000", *launches))
-    large = run(tmp_path, played("app 10001 8192", "app 10002 16", "free 100000000", *launches))
-    assert [line.split()[0] for line in small.stdout.splitlines() if "freed" in line] == ["spare"]
-    assert [line.split()[:4] for line in large.stdout.splitlines() if "freed" in line] == [
-        ["kill", "10001", "level", "700"]
-    ]
 
 
 def test_repeats_are_equal(tmp_path):

@@ -167,11 +167,12 @@ def merged(reads: list[Row]) -> Iterator[Range]:
     yield begin, end - begin
 
 
-def lines(command: str, ranges: Iterable[Range]) -> Iterator[str]:
-    """Commands with the pages of ranges."""
+def lines(command: str, ranges: Iterable[Range], most: int = LINE, pause_us: int = 0) -> Iterator[str]:
+    """Commands with the pages of ranges, before each of which the app computes."""
     words = []
     for lpa, units in ranges:
         for at in range(lpa, lpa + units, MOST_PAGES):
             words.append(f"{at}+{min(MOST_PAGES, lpa + units - at)}")
-    for first in range(0, max(len(words), 1), LINE):
-        yield f"{command} {' '.join(words[first : first + LINE])}"
+    pause = f" ~{pause_us}" if pause_us else ""
+    for first in range(0, max(len(words), 1), most):
+        yield f"{command}{pause} {' '.join(words[first : first + most])}"
