@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from tools.docs import hosts_memory
 from tools.docs.measured import DATA, of_version
 from tools.records import kept
 from ufsim_papers.markdown import code, table
@@ -95,8 +96,9 @@ def span(values: list[float], form: str) -> str:
 
 def claims(paper: str) -> str:
     """Claims of a paper as drivers and schedulers of the kernel show them, beside the models on the same jobs."""
-    record = kept(DATA / "kernel-claims.json")
-    own = [one for one in record["claims"] if one["claim"].startswith(f"{paper}.")]
+    record, of_memory = kept(DATA / "kernel-claims.json"), kept(DATA / RECORDS["memory"])
+    found = record["claims"] + [{**of_memory, **one} for one in hosts_memory.claims(of_memory["memory"])]
+    own = [one for one in found if one["claim"].startswith(f"{paper}.")]
     cells = [
         [
             code(one["claim"]),
@@ -121,9 +123,10 @@ PARTS: dict[str, Callable[[list[Row]], str]] = {
     "schedulers": schedulers,
     "sqlite": sqlite,
     "apps": apps,
+    "memory": hosts_memory.shown,
 }
 #: What has a record of its own.
-RECORDS = {"apps": "two-hosts-apps.json"}
+RECORDS = {"apps": "two-hosts-apps.json", "memory": "two-hosts-memory.json"}
 
 
 def part(name: str) -> str:

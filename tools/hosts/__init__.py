@@ -45,6 +45,20 @@ def phone_apps(record: Record = None) -> None:
     keep(record, {**origin(ufsim.__version__), "apps": rows})
 
 
+@app.command("memory")
+def phone_memory(record: Record = None) -> None:
+    """Lets a phone's memory run short, in the kernel and in the model: pressure and kills. Needs make linux; long."""
+    import ufsim
+    from tools.hosts.memory import all_measured
+    from tools.records import keep, origin
+
+    found = []
+    for row in all_measured():
+        print(row, flush=True)
+        found.append(row)
+        keep(record, {**origin(ufsim.__version__), "memory": found})
+
+
 @app.command()
 def claims(
     record: Record = None,

@@ -131,8 +131,9 @@ class Recording:
             yield from paced(f"background {self.uid[name]}", its, use_ms * BACKGROUND - len(its) * PHONE.read_us / 1000)
         loads = loading_ms(use) or 0
         if loads:
-            computes = loads - use["loading_blocked_ms"]
-            yield from paced(f"loading {uid}", in_phases(reads, "loading"), computes)
+            # It is counted from the touch, and so is what it has waited.
+            waits = use["loading_blocked_ms"] - use["blocked_ms"]
+            yield from paced(f"loading {uid}", in_phases(reads, "loading"), loads - waits)
         yield from paced(f"use {uid}", in_phases(reads, "run"), use_ms - use["launch_ms"] - loads)
         yield f"until {round(use_ms)}"
 
@@ -203,7 +204,7 @@ def told(run: linux.GuestRun, recording: Recording) -> Row:
         "kills_of_apps": sum(one[0] == "kill" and one[1] in users for one in choices),
         "kills_of_services": sum(one[0] == "kill" and one[1] not in users for one in choices),
         "levels": levels(int(one[3]) for one in choices if one[0] == "kill" and one[1] in users),
-        "skips": sum(one[0] == "skip" for one in choices),
+        "spared": spared(choices),
         "front_reads": sum(int(one[one.index("pages") + 1]) for one in front),
         "hits": ratio(hpb, "hit_cnt", "miss_cnt") if hpb else 0.0,
         **({name: ratio(stats, f"{name}_hits", f"{name}_misses") for name in ("launch", "front")} if stats else {}),
@@ -214,6 +215,12 @@ def told(run: linux.GuestRun, recording: Recording) -> Row:
         "full_ms": pressure["full"] / 1e3,
         "kernel_kills": int(events[4]),
     }
+
+
+def spared(choices: Sequence[Sequence[str]]) -> int:
+    """Attempts that were skipped because entries came back, and that no kill of the same app came after."""
+    others = [*choices[1:], ("", "")]
+    return sum(one[0] == "skip" and one[1] != after[1] for one, after in zip(choices, others, strict=True))
 
 
 def levels(found: Iterable[int]) -> dict[str, int]:
@@ -254,15 +261,14 @@ def modelled(case: Case, seed: int) -> Row:
         "kills_of_apps": len(of_apps),
         "kills_of_services": len(killed) - len(of_apps),
         "levels": levels(int(kill["adj"]) for kill in of_apps),
-        "skips": len(kills) - len(killed),
+        "spared": len(kills) - len(killed),
         "front_reads": len(front),
         "hits": share(reads),
         "launch": share(launch),
         "front": share(front),
         "launch_misses": sum(1 for read in launch if read["outcome"] != "host"),
         "reclaimed_mib": host.get("hpbvalve_reclaimed_bytes", 0) / 2**20,
-        "held_mib": float(study.timeline().hpb_mib.max()),
-        "stalled_ms": sum(float(use["stalled_ms"]) for use in uses),
+        "held_mib": float(study.timeline().hpb_mib.iloc[-1]),
     }
 
 

@@ -1,0 +1,94 @@
+"""A phone's memory in the kernel and in the model: what `tools hosts memory` has measured, and claims of it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ufsim_papers.markdown import code, table
+
+Row = dict[str, Any]
+#: A number of one host, from its runs of two schemes.
+Compared = Callable[[Row, Row], float]
+HOSTS = ("kernel", "model")
+
+
+def shown(rows: list[Row]) -> str:
+    """Kills, and what launches come to: Linux and model, over the sequences of apps."""
+    columns: tuple[tuple[str, str, str], ...] = (
+        ("cold launches>", "cold", "{:.0f}"),
+        ("kills of apps>", "kills_of_apps", "{:.0f}"),
+        ("of services>", "kills_of_services", "{:.0f}"),
+        ("spared>", "spared", "{:.0f}"),
+        ("given back, MiB>", "reclaimed_mib", "{:.0f}"),
+        ("launch, ms>", "launch_ms", "{:.0f}"),
+        ("reads in front>", "front_reads", "{:,.0f}"),
+        ("waited for memory, s>", "some_ms", "{:.1f}"),
+    )
+    cells = [
+        [code(case), "Linux" if host == "kernel" else "model", *(span(rows, case, host, *one[1:]) for one in columns)]
+        for case in dict.fromkeys(row["case"] for row in rows)
+        for host in HOSTS
+    ]
+    return table(("scheme", "host", *(head for head, *_ in columns)), cells)
+
+
+def span(rows: list[Row], case: str, host: str, name: str, form: str) -> str:
+    """A number, or the least and the largest over the sequences; nothing if that host does not count it."""
+    values = [row[host][name] for row in rows if row["case"] == case and name in row[host]]
+    if name == "some_ms":
+        values = [value / 1e3 for value in values]
+    return " to ".join(dict.fromkeys(form.format(value) for value in (min(values), max(values)))) if values else ""
+
+
+def gain(name: str) -> Compared:
+    """How much less the first has than the second, in per cent of the first."""
+    return lambda ours, theirs: (theirs[name] / ours[name] - 1) * 100
+
+
+def cut(name: str) -> Compared:
+    """How much less the first has than the second, in per cent of the second."""
+    return lambda ours, theirs: (1 - ours[name] / theirs[name]) * 100
+
+
+def over(name: str) -> Compared:
+    """How much more the first has than the second, in per cent of the second."""
+    return lambda ours, theirs: (ours[name] / theirs[name] - 1) * 100
+
+
+def fewer_misses(ours: Row, theirs: Row) -> float:
+    """Misses in launches, for each read of them."""
+    return float((1 - ours["launch"]) / (1 - theirs["launch"]) - 1) * -100
+
+
+def more_hits(ours: Row, theirs: Row) -> float:
+    """Hits of the app in front, in points."""
+    return float(ours["front"] - theirs["front"]) * 100
+
+
+#: Claim, what is shown of it, whose, over whom. UFS+HPB is `foam`.
+CLAIMS: tuple[tuple[str, str, str, str, Compared], ...] = (
+    ("hpbvalve.f13.launch", "cold launches, mean", "hpbvalve", "foam", gain("cold_ms")),
+    ("hpbvalve.f13.switching", "warm launches, mean", "hpbvalve", "foam", gain("warm_ms")),
+    ("hpbvalve.f13.loading", "loading behind a launch, mean", "hpbvalve", "foam", gain("loading_ms")),
+    ("hpbvalve.f14.first-tenth", "misses in launches, cut", "hpbvalve", "foam", fewer_misses),
+    ("hpbvalve.f15.hit-ratio", "hits of the app in front, points", "hpbvalve", "foam", more_hits),
+    ("hpbvalve.f16.kills", "kills of opened apps, cut", "hpbvalve", "foam", cut("kills_of_apps")),
+    ("hpbvalve.f16.kills-vs-ufs", "kills of opened apps, more", "foam", "ufs", over("kills_of_apps")),
+    ("hpbvalve.f16.reads", "reads in front, more", "hpbvalve", "ufs", over("front_reads")),
+    ("hpbvalve.f16.reads", "reads in front, more", "foam", "ufs", over("front_reads")),
+)
+
+
+def claims(rows: list[Row]) -> list[Row]:
+    """The claims, as rows of docs/data/kernel-claims.json: a value for each sequence."""
+    runs = {(row["case"], row["seed"]): row for row in rows}
+    seeds = [seed for seed in dict.fromkeys(row["seed"] for row in rows) if ("hpbvalve", seed) in runs]
+    return [
+        {
+            "claim": claim,
+            "about": about,
+            "of": of,
+            "over": opponent,
+            **{host: [measure(runs[of, seed][host], runs[opponent, seed][host]) for seed in seeds] for host in HOSTS},
+        }
+        for claim, about, of, opponent, measure in CLAIMS
+    ]
