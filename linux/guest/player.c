@@ -264,15 +264,20 @@ static struct app *app_of(const char *word)
 	die("'%s' is no app", word ?: "");
 }
 
-/* A number of a line. One that is not there is 0. */
-static unsigned long number(char **rest)
+static unsigned long number_of(const char *word)
 {
-	char *word = strtok_r(NULL, " \n", rest), *behind;
-	unsigned long value = strtoul(word ?: "0", &behind, 10);
+	char *behind;
+	unsigned long value = strtoul(word, &behind, 10);
 
 	if (*behind)
 		die("'%s' is no number", word);
 	return value;
+}
+
+/* The next number of a line. One that is not there is 0. */
+static unsigned long number(char **rest)
+{
+	return number_of(strtok_r(NULL, " \n", rest) ?: "0");
 }
 
 static void declare(unsigned long uid, char **rest)
@@ -311,11 +316,22 @@ static void obey_app(const char *command, struct app *app, char *rest)
 		use(app, rest, command);
 }
 
+static void obey_memory(unsigned long kib, char **rest)
+{
+	unsigned long low = number(rest);
+
+	have_memory(kib, low, number(rest));
+}
+
+static void rest_until(uint64_t at)
+{
+	while (now() < at)
+		wait_for(-1, at);
+}
+
 static void obey(char *line)
 {
 	char *rest, *command = strtok_r(line, " \n", &rest), *word;
-	unsigned long value;
-	uint64_t until;
 
 	if (!command || *command == '#')
 		return;
@@ -332,24 +348,20 @@ static void obey(char *line)
 	}
 	if (!path)
 		die("map comes first");
-	value = strtoul(word, NULL, 10);
-	if (!strcmp(command, "memory")) {
-		unsigned long low = number(&rest);
-
-		have_memory(value, low, number(&rest));
-	} else if (!strcmp(command, "system")) {
-		have_system(value, number(&rest) > 0);
-	} else if (!strcmp(command, "app")) {
-		declare(value, &rest);
-	} else if (!strcmp(command, "notice")) {
-		tell("reclaim", "%lu %lu", value, number(&rest));
-	} else if (!strcmp(command, "wait") || !strcmp(command, "until")) {
-		until = (*command == 'w' ? now() : launched) + value * MS;
-		while (now() < until)
-			wait_for(-1, until);
-	} else {
+	if (!strcmp(command, "memory"))
+		obey_memory(number_of(word), &rest);
+	else if (!strcmp(command, "system"))
+		have_system(number_of(word), number(&rest) > 0);
+	else if (!strcmp(command, "app"))
+		declare(number_of(word), &rest);
+	else if (!strcmp(command, "notice"))
+		tell("reclaim", "%lu %lu", number_of(word), number(&rest));
+	else if (!strcmp(command, "wait"))
+		rest_until(now() + number_of(word) * MS);
+	else if (!strcmp(command, "until"))
+		rest_until(launched + number_of(word) * MS);
+	else
 		obey_app(command, app_of(word), rest);
-	}
 }
 
 int main(int argc, char **argv)

@@ -141,8 +141,10 @@ void have_system(unsigned long kib, int entries)
 	int up[2];
 	char done = 0;
 
-	if (!killer.memory || pipe(up))
+	if (!killer.memory)
 		die("memory comes first");
+	if (pipe(up))
+		die("no pipe: %s", strerror(errno));
 	fflush(stdout);
 	switch (fork()) {
 	case -1:

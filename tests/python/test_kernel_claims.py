@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import tools.hosts
 import ufsim
-from tools.docs import hosts
+from tools.docs import hosts, hosts_memory
 from tools.docs.measured import DATA
-from tools.hosts import gains, mobibench, replays, sources, usage
+from tools.hosts import gains, memory, mobibench, replays, sources, usage
 from tools.hosts.gains import BEFORE_GC, cases, rate
 from tools.hosts.traces import MOST_BYTES, PLUG_NS, SUBMIT_NS, Asked, apart, iolog, merged, requests_of, touched
 from tools.records import kept
@@ -39,6 +39,50 @@ def test_the_pages_show_every_claim_that_was_measured() -> None:
     rows = kept(DATA / "kernel-claims.json")["claims"]
     assert rows
     assert all(f"`{row['claim']}` | {row['about']}" in text for row in rows)
+
+
+def test_the_page_of_hpbvalve_shows_what_its_phone_has_shown() -> None:
+    rows = kept(DATA / "two-hosts-memory.json")["memory"]
+    found = hosts_memory.claims(rows)
+    assert len(found) == len(hosts_memory.CLAIMS)
+    text = hosts.claims("hpbvalve")
+    assert all(f"`{row['claim']}` | {row['about']}" in text for row in found)
+    assert all(
+        f"`{case.name}` | {host}" in hosts_memory.shown(rows) for case in memory.CASES for host in ("Linux", "model")
+    )
+
+
+def test_claims_of_a_phone_are_what_their_words_say() -> None:
+    def runs(case: str, value: float, share: float) -> dict[str, object]:
+        names = ("cold_ms", "warm_ms", "loading_ms", "kills_of_apps", "front_reads")
+        host = {**dict.fromkeys(names, value), "launch": share, "front": share}
+        return {"case": case, "system_mib": memory.SHORT_MIB, "seed": 1, "kernel": host, "model": host}
+
+    rows = [runs("ufs", 20.0, 0.0), runs("foam", 25.0, 0.2), runs("hpbvalve", 20.0, 0.6)]
+    found = {(row["claim"], row["of"]): row["kernel"] for row in hosts_memory.claims(rows)}
+    assert found["hpbvalve.f13.launch", "hpbvalve"] == [pytest.approx(25)]
+    assert found["hpbvalve.f14.first-tenth", "hpbvalve"] == [pytest.approx(50)]
+    assert found["hpbvalve.f15.hit-ratio", "hpbvalve"] == [pytest.approx(40)]
+    assert found["hpbvalve.f16.kills", "hpbvalve"] == [pytest.approx(20)]
+    assert found["hpbvalve.f16.kills-vs-ufs", "foam"] == [pytest.approx(25)]
+    assert found["hpbvalve.f16.reads", "hpbvalve"] == [pytest.approx(0)]
+
+
+def test_a_victim_is_spared_if_its_kill_does_not_follow() -> None:
+    def acts(text: str) -> list[list[str]]:
+        return [word.split(":") for word in text.split()]
+
+    assert memory.spared(acts("skip:1 kill:1 skip:2")) == 1
+    assert memory.spared(acts("skip:1 skip:1 kill:1")) == 0
+    assert memory.spared(acts("skip:1 skip:2 kill:3 kill:2")) == 2
+
+
+def test_an_app_computes_between_its_reads() -> None:
+    reads = [{"lpa": 7, "units": 1}, {"lpa": 50, "units": 20}]
+    assert list(memory.paced("use 10001", reads, 3.0)) == ["use 10001 ~1500 7+1 50+16 66+4"]
+    assert list(memory.paced("use 10001", [], 3.0)) == ["use 10001 ~3000 "]
+    assert memory.loading_ms({"loading_ms": 900.0, "launch_ms": 400.0}) == 500
+    assert memory.loading_ms({"loading_ms": float("nan"), "launch_ms": 400.0}) is None
 
 
 def test_neighbours_that_come_together_are_one_request() -> None:

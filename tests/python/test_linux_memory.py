@@ -62,6 +62,21 @@ def test_without_hpbvalve_nothing_is_given_back(tmp_path, scheme):
     assert acts[0][:4] == ["kill", "10001", "level", "900"]
 
 
+def test_the_kernel_knows_androids_levels(tmp_path):
+    look = (
+        "(sleep 1; for p in /proc/[0-9]*; do uid=$(awk '/^Uid/{print $2}' $p/status); "
+        '[ "$uid" -ge 10000 ] && echo level $uid $(cat $p/oom_score_adj); done) &\n'
+    )
+    apps = [f"app 1000{n} 64" for n in range(1, 7)]
+    begins = ["start 10005", "start 10006", *(f"launch 1000{n} {pages(n)}" for n in range(1, 5))]
+    ran = linux.run(
+        job(tmp_path, look + played("memory 65536 0 0", *apps, *begins, "wait 2000")), "ufs", profile="tiny"
+    )
+    found = {int(uid): int(level) for _, uid, level in told(ran, "level")}
+    # In front, the one before, two earlier ones; of those that nobody has opened the older one is missed least.
+    assert found == {10004: 0, 10003: 700, 10002: 900, 10001: 910, 10006: 920, 10005: 930}
+
+
 def test_entries_count_as_the_phones_memory(tmp_path):
     group = "/sys/fs/cgroup/phone"
     reads = f"launch 10001 {pages(*range(1, 41))}"
@@ -75,6 +90,27 @@ def test_entries_count_as_the_phones_memory(tmp_path):
         assert ran.hpbvalve_stats["dram_bytes"] == 40 * 4096
     # What a group has taken in advance, 64 pages, may already hold them.
     assert 0 <= kib[1] - kib[0] - 160 <= 256
+
+
+WRONG = {
+    "memory 0 0 0": "must be memory KIB LOW HIGH, once",
+    "memory 4096 100 50": "must be memory KIB LOW HIGH, once",
+    "memory 4096 50 5000": "must be memory KIB LOW HIGH, once",
+    "memory 4k": "'4k' is no number",
+    "system 64": "memory comes first",
+    "app 10001 x": "'x' is no number",
+    "app 10001 0": "must be app UID KIB [MS], of 64 at most",
+    "warm 10001": "'10001' is no app",
+    "until x": "'x' is no number",
+    "fill ~x": "'~x' is no time in us",
+    "fill 1+17": "'1+17' is no page, and not up to 16 of them",
+}
+
+
+def test_a_wrong_line_is_told(tmp_path):
+    lines = "".join(f"(echo map /dev/sda; echo '{line}') > /tmp/s; player /tmp/s 2>&1 || true\n" for line in WRONG)
+    ran = linux.run(job(tmp_path, lines), "ufs", profile="tiny")
+    assert ran.stdout.splitlines() == [f"player: line 2: {told}" for told in WRONG.values()]
 
 
 @pytest.mark.parametrize("scheme", ["hp-ufs", "hpbvalve"])
@@ -100,7 +136,10 @@ def test_a_kernel_without_memory_shrinks_what_it_can_and_goes_on(tmp_path, schem
 def test_kernel_and_model_kill_the_same_and_launch_as_fast():
     recording = memory.Recording(1)
     for case in memory.CASES[2:]:
-        guest, model = memory.told(memory.played(recording, case), recording), memory.modelled(case, 1)
+        guest, model = (
+            memory.told(memory.played(recording, case, memory.SHORT_MIB), recording),
+            memory.modelled(case, 1, memory.SHORT_MIB),
+        )
         assert guest["kernel_kills"] == 0
         for name, most in (("cold", 3), ("kills_of_apps", 3), ("launch", 0.05), ("front", 0.05)):
             assert abs(guest[name] - model[name]) <= most, f"{case.name}: {name}"

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from tools.hosts.memory import SHORT_MIB
 from ufsim_papers.markdown import code, table
 
 Row = dict[str, Any]
@@ -12,7 +13,7 @@ HOSTS = ("kernel", "model")
 
 
 def shown(rows: list[Row]) -> str:
-    """Kills, and what launches come to: Linux and model, over the sequences of apps."""
+    """Kills, and what launches come to: Linux and model, over the orders of apps."""
     columns: tuple[tuple[str, str, str], ...] = (
         ("cold launches>", "cold", "{:.0f}"),
         ("kills of apps>", "kills_of_apps", "{:.0f}"),
@@ -23,12 +24,14 @@ def shown(rows: list[Row]) -> str:
         ("reads in front>", "front_reads", "{:,.0f}"),
         ("waited for memory, s>", "some_ms", "{:.1f}"),
     )
-    cells = [
-        [code(case), "Linux" if host == "kernel" else "model", *(span(rows, case, host, *one[1:]) for one in columns)]
-        for case in dict.fromkeys(row["case"] for row in rows)
-        for host in HOSTS
-    ]
-    return table(("scheme", "host", *(head for head, *_ in columns)), cells)
+    cells = []
+    for system_mib in dict.fromkeys(row["system_mib"] for row in rows):
+        phone = [row for row in rows if row["system_mib"] == system_mib]
+        for case in dict.fromkeys(row["case"] for row in phone):
+            for host, name in zip(HOSTS, ("Linux", "model"), strict=True):
+                numbers = (span(phone, case, host, *one[1:]) for one in columns)
+                cells.append([f"{system_mib:,}", code(case), name, *numbers])
+    return table(("system, MiB>", "scheme", "host", *(head for head, *_ in columns)), cells)
 
 
 def span(rows: list[Row], case: str, host: str, name: str, form: str) -> str:
@@ -79,9 +82,9 @@ CLAIMS: tuple[tuple[str, str, str, str, Compared], ...] = (
 
 
 def claims(rows: list[Row]) -> list[Row]:
-    """The claims, as rows of docs/data/kernel-claims.json: a value for each sequence."""
-    runs = {(row["case"], row["seed"]): row for row in rows}
-    seeds = [seed for seed in dict.fromkeys(row["seed"] for row in rows) if ("hpbvalve", seed) in runs]
+    """The claims on the phone where not all apps fit, as rows of kernel-claims.json: a value for each order."""
+    runs = {(row["case"], row["seed"]): row for row in rows if row["system_mib"] == SHORT_MIB}
+    seeds = list(dict.fromkeys(seed for _, seed in runs))
     return [
         {
             "claim": claim,

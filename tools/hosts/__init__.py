@@ -46,15 +46,21 @@ def phone_apps(record: Record = None) -> None:
 
 
 @app.command("memory")
-def phone_memory(record: Record = None) -> None:
+def phone_memory(
+    record: Record = None,
+    system_mib: Annotated[
+        int | None, typer.Option(help="the phone that is measured; a record keeps the others")
+    ] = None,
+) -> None:
     """Lets a phone's memory run short, in the kernel and in the model: pressure and kills. Needs make linux; long."""
     import ufsim
-    from tools.hosts.memory import all_measured
-    from tools.records import keep, origin
+    from tools.hosts.memory import measured
+    from tools.records import keep, kept, origin
 
-    found = []
-    for row in all_measured():
+    found = kept(record)["memory"] if record and record.exists() else []
+    for row in measured(system_mib):
         print(row, flush=True)
+        found = [one for one in found if any(one[key] != row[key] for key in ("case", "system_mib", "seed"))]
         found.append(row)
         keep(record, {**origin(ufsim.__version__), "memory": found})
 

@@ -10,7 +10,7 @@ import tempfile
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -20,10 +20,13 @@ from tools.hosts.apps import FIRST_UID, Row, in_phases, lines, merged, pages, ra
 from ufsim import linux
 from ufsim_papers.hpbvalve.setups import Setup, with_keys
 
-PROFILE, SCENARIO, SEEDS = "hpbvalve", "hpbvalve/nine-apps.toml", (1, 2, 3)
-#: A phone of Fig. 16 on which not quite all apps fit, with short uses: most reads come at their beginning.
-PHONE = Setup(system_mib=5276, use_s=20)
+PROFILE, SCENARIO = "hpbvalve", "hpbvalve/nine-apps.toml"
+#: The phone of Fig. 16 with short uses: most reads come at their beginning.
+PHONE = Setup(use_s=20)
 ROUNDS = 4
+#: Memory of the system in MiB, and the seed of the apps' order: not all apps fit, or all of them without services.
+SHORT_MIB = 5276
+POINTS = ((SHORT_MIB, 1), (SHORT_MIB, 2), (SHORT_MIB, 3), (4764, 1))
 #: Memory of the guest's phone: what is left to apps there. Page cache of apps that live is never reclaimed there, and
 #: in the guest there is none, because what was recorded is what the cache has not kept; 375 MiB are what it comes to.
 EFFECTIVE_MIB, CACHE_MIB, MIN_MIB, LOW_MIB, HIGH_MIB = 10_995, 375, 13, 54, 65
@@ -67,9 +70,9 @@ CASES = (
 )
 
 
-def scenario(*, cold: bool = False, effective_mib: int = EFFECTIVE_MIB) -> str:
+def scenario(system_mib: int, *, cold: bool = False, effective_mib: int = EFFECTIVE_MIB) -> str:
     """The phone's scenario."""
-    text = Setup(system_mib=PHONE.system_mib, use_s=PHONE.use_s, cold=cold).scenario(SCENARIO)
+    text = replace(PHONE, system_mib=system_mib, cold=cold).scenario(SCENARIO)
     # Apps have the same memory in both hosts.
     memory = {"effective_mib": effective_mib, "footprint_spread": 0}
     return with_keys(with_keys(text, "phone", {"rounds": ROUNDS}), "memory", memory)
@@ -89,7 +92,7 @@ class Recording:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         cold, warm = (
-            phone(scenario(cold=cold, effective_mib=PLENTY_MIB), "ufs", PHONE.settings(), seed, log=True)
+            phone(scenario(SHORT_MIB, cold=cold, effective_mib=PLENTY_MIB), "ufs", PHONE.settings(), seed, log=True)
             for cold in (True, False)
         )
         self.cold, self.warm = rows(cold.uses()), rows(warm.uses())
@@ -101,11 +104,11 @@ class Recording:
         self.uid = {name: FIRST_UID + n for n, name in enumerate(names)}
         self.memory_mib = {name: app_memory(name) for name in names}
 
-    def lines(self, case: Case) -> Iterator[str]:
+    def lines(self, case: Case, system_mib: int) -> Iterator[str]:
         """The player's scenario."""
         yield "map /dev/sda"
         yield from lines("fill", self.filled, LINE)
-        memory = (EFFECTIVE_MIB - PHONE.system_mib - CACHE_MIB - MIN_MIB) * 1024
+        memory = (EFFECTIVE_MIB - system_mib - CACHE_MIB - MIN_MIB) * 1024
         yield f"memory {memory} {(LOW_MIB - MIN_MIB) * 1024} {(HIGH_MIB - MIN_MIB) * 1024}"
         yield f"system {max(case.reserved_mib * 1024, 64)}{'' if case.reserved_mib else ' 1'}"
         loading = {str(use["app"]): loading_ms(use) or 0 for use in self.cold}
@@ -173,12 +176,12 @@ def read_toml(path: Path) -> dict[str, Any]:
     return tomllib.loads(path.read_text())
 
 
-def played(recording: Recording, case: Case) -> linux.GuestRun:
+def played(recording: Recording, case: Case, system_mib: int) -> linux.GuestRun:
     """The guest's run."""
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "memory.txt"
-        path.write_text("\n".join(recording.lines(case)) + "\n")
-        memory = EFFECTIVE_MIB - PHONE.system_mib + BESIDE_MIB
+        path.write_text("\n".join(recording.lines(case, system_mib)) + "\n")
+        memory = EFFECTIVE_MIB - system_mib + BESIDE_MIB
         job = linux.Job(command=("player", str(path)), fs="none", memory_mib=memory)
         run = linux.run(job, case.scheme, profile=PROFILE, settings=case.settings(), seed=recording.seed)
     if run.status:
@@ -244,9 +247,9 @@ def average(values: Sequence[float]) -> float | None:
     return mean(values) if values else None
 
 
-def modelled(case: Case, seed: int) -> Row:
+def modelled(case: Case, seed: int, system_mib: int) -> Row:
     """What the model of the whole phone shows."""
-    study = phone(scenario(), case.scheme, case.model_settings(), seed, log=True)
+    study = phone(scenario(system_mib), case.scheme, case.model_settings(), seed, log=True)
     uses, kills, reads = rows(study.uses()), rows(study.kills()), rows(study.reads())
     killed = [kill for kill in kills if not kill["spared"]]
     of_apps = [kill for kill in killed if not str(kill["app"]).startswith("service")]
@@ -272,10 +275,12 @@ def modelled(case: Case, seed: int) -> Row:
     }
 
 
-def all_measured() -> Iterator[Row]:
-    """A row for each case and sequence, in the kernel and in the model."""
-    for seed in SEEDS:
-        recording = Recording(seed)
-        for case in CASES:
-            kernel = told(played(recording, case), recording)
-            yield {"case": case.name, "seed": seed, "kernel": kernel, "model": modelled(case, seed)}
+def measured(only: int | None) -> Iterator[Row]:
+    """A row for each point and case, in the kernel and in the model; or those of a phone with such a system."""
+    for system_mib, seed in POINTS:
+        if only in (None, system_mib):
+            recording = Recording(seed)
+            for case in CASES:
+                kernel = told(played(recording, case, system_mib), recording)
+                model = modelled(case, seed, system_mib)
+                yield {"case": case.name, "system_mib": system_mib, "seed": seed, "kernel": kernel, "model": model}
