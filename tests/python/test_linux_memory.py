@@ -57,6 +57,7 @@ def test_pressure_has_entries_given_back_then_the_oldest_killed_and_repeats(tmp_
 def test_without_hpbvalve_nothing_is_given_back(tmp_path, scheme):
     ran = linux.run(job(tmp_path, played(*PHONE)), scheme, profile="tiny")
     assert ran.status == 0, ran.stderr
+    assert not complaints(ran.console)
     acts = told(ran, "skip", "kill")
     assert {act[0] for act in acts} == {"kill"}
     assert acts[0][:4] == ["kill", "10001", "level", "900"]
@@ -126,6 +127,7 @@ def test_a_kernel_without_memory_shrinks_what_it_can_and_goes_on(tmp_path, schem
     )
     ran = linux.run(job(tmp_path, text, memory_mib=256), scheme, profile="tiny")
     assert ran.status == 0, ran.stdout + ran.console
+    assert not complaints(ran.console)
     assert ran.console.count("Out of memory: Killed process") >= 2
     assert ran.result.counters["device"]["host_entries_wrong"] == 0
     if scheme == "hp-ufs":
