@@ -52,6 +52,15 @@ def test_the_page_of_hpbvalve_shows_what_its_phone_has_shown() -> None:
     )
 
 
+def test_the_kernel_kills_as_many_apps_as_the_model_and_launches_as_many_cold() -> None:
+    for row in kept(DATA / "two-hosts-memory.json")["memory"]:
+        both = [row[host] for host in ("kernel", "model")]
+        for name in ("kills_of_apps", "cold"):
+            assert abs(both[0][name] - both[1][name]) <= 1, (row["case"], row["system_mib"], row["seed"], name)
+        # The kernel itself has killed nobody.
+        assert both[0]["kernel_kills"] == 0
+
+
 def test_claims_of_a_phone_are_what_their_words_say() -> None:
     def runs(case: str, value: float, share: float) -> dict[str, object]:
         names = ("cold_ms", "warm_ms", "loading_ms", "kills_of_apps", "front_reads")

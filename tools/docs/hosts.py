@@ -104,7 +104,7 @@ def claims(paper: str) -> str:
             code(one["claim"]),
             one["about"],
             f"{one['of']} over {one['over']}",
-            *(span(one[host], "{:.1f}") for host in ("kernel", "model")),
+            *(span(one[host], "{:z.1f}") for host in ("kernel", "model")),
             str(len(one["kernel"])),
         ]
         for one in own
