@@ -27,7 +27,7 @@ pub enum BoosterControl {
     Flags(BoosterFlags),
     /// The link hibernates, or no longer does.
     Hibernate(bool),
-    /// FIFO partial flush (clause 13.4.18.7.1): a flush leaves the units that were written last, so many; 0 = none.
+    /// FIFO partial flush (clause 13.4.18.7.1): a flush leaves the units that were written last, at least so many.
     Keep {
         /// In units of 4 KiB.
         units: u32,

@@ -37,7 +37,7 @@ class Condition:
     settings: Mapping[str, Value] = field(default_factory=dict)
     schemes: tuple[str, ...] = SCHEMES
     repeat: int = 1
-    # What was aged is read where it lies.
+    # What is written before the measured part. Nothing: data that ageing has written are read where they lie.
     precondition: Literal["none", "footprint", "touched"] = "none"
 
 
@@ -49,7 +49,7 @@ CONDITIONS = {
     "host memory for all": Condition(settings={"host.memory_mib": "unlimited"}, schemes=HOSTED),
     "no SLC cache": Condition(settings={"slc.superblocks": 0}),
     "WriteBooster": Condition(settings={"slc.write_booster": True}),
-    # What is read has to be written first.
+    # On a new device what is read has to be written first.
     "new": Condition(age=None, precondition="touched"),
     PHONE: Condition(profile=PHONE),
     "pixel4-used, what is read is new": Condition(profile=PHONE, precondition="footprint"),

@@ -79,9 +79,8 @@ impl Core {
         self.booster.resize == ResizeStatus::InProgress && slc.unfolded() > slc.limit()
     }
 
-    /// True if a flush has something to do: if more is written than it leaves.
+    /// True if a flush has something to do: if there is a full superblock without units that are to be kept.
     fn flushes_something(&self) -> bool {
-        // All those with units that are to be kept stay.
         let beyond = self.blocks.slc_unfolded_units() >= self.booster.keep + self.blocks.slc_units();
         beyond && self.blocks.fills_slc()
     }
