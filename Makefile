@@ -40,6 +40,10 @@ STEPS ?= 10000000
 PROFILE ?= $(if $(filter check-python wheel-test,$(MAKECMDGOALS)),dev,release)
 FEATURES := $(if $(filter dev,$(PROFILE)),--features as-tested)
 
+# Python keeps its bytecode even where the environment forbids it: the tests start it hundreds of times, and half of
+# such a start would be compilation.
+unexport PYTHONDONTWRITEBYTECODE
+
 # One interpreter for every build of the extension, or cargo would compile it anew at each change of hands.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
