@@ -151,6 +151,13 @@ int ufsim_registers_differ(int pid, const unsigned long *fp);
         r"(?m)^\t\tufsim_leave_program\(\);\n",
         "\t\tufsim_registers_are(pid, regs->fp);\n\\g<0>",
     ),
+    # Pressure is measured on the simulated time. The scheduler's clock has steps of a tick, 10 ms.
+    (
+        "kernel/sched/psi.c",
+        r"(?m)^static int psi_bug __read_mostly;\n",
+        "unsigned long long ufsim_now(void);\n#define sched_clock() ufsim_now()\n"
+        "#define cpu_clock(cpu) ((void)(cpu), ufsim_now())\n\n\\g<0>",
+    ),
     (
         "arch/um/drivers/Makefile",
         r"(?m)^obj-\$\(CONFIG_SSL\)",
@@ -304,13 +311,6 @@ MORE: dict[str, tuple[tuple[str, str, str], ...]] = {
         # Linux frees the pages of pre-requests only where there are none.
         ("drivers/ufs/core/ufshpb.c", r"if \(!(pre_req->wb\.m_page\)\n\t+__free_page\(hpb)", r"if (\1"),
         *HPBVALVE,
-        # Pressure is measured on the simulated time. The scheduler's clock has steps of a tick, 10 ms.
-        (
-            "kernel/sched/psi.c",
-            r"(?m)^static int psi_bug __read_mostly;\n",
-            "unsigned long long ufsim_now(void);\n#define sched_clock() ufsim_now()\n"
-            "#define cpu_clock(cpu) ((void)(cpu), ufsim_now())\n\n\\g<0>",
-        ),
     ),
     # It looks for relative names in descriptor -1.
     "6.12": (("fs/hostfs/hostfs_user.c", r"statx\(fd, path", "statx(fd < 0 ? AT_FDCWD : fd, path"),),

@@ -597,9 +597,11 @@ void hp_ufs_forget(struct hp_ufs *hp)
 			mempool_free(virt_to_page(s->places), hp->pages);
 		s->places = NULL;
 		s->state = HP_UFS_ABSENT;
-		s->dirty = s->writing = 0;
+		s->dirty = 0;
+		s->writing = 0;
 		s->pins = 0;
-		s->under_way = s->leaving = false;
+		s->under_way = false;
+		s->leaving = false;
 		list_del_init(&s->use);
 		list_del_init(&s->wanted);
 		list_del_init(&s->hinted);
@@ -609,12 +611,20 @@ void hp_ufs_forget(struct hp_ufs *hp)
 	memset(hp->filled, 0, array_size(hp->blocks, sizeof(u64)));
 	bitmap_zero(hp->refused, hp->blocks);
 	bitmap_zero(hp->is_freed, hp->blocks);
-	hp->freed_first = hp->freed_count = 0;
-	hp->in_use = hp->loading = hp->leaving = hp->pinned = 0;
-	hp->head = hp->head_loading = -1;
+	hp->freed_first = 0;
+	hp->freed_count = 0;
+	hp->in_use = 0;
+	hp->loading = 0;
+	hp->leaving = 0;
+	hp->pinned = 0;
+	hp->head = -1;
+	hp->head_loading = -1;
 	hp->bitmap_of = -1;
 	hp->fruitless = -1;
-	hp->entries_wait = hp->victim_wanted = hp->transferring = hp->sending_bitmap = false;
+	hp->entries_wait = false;
+	hp->victim_wanted = false;
+	hp->transferring = false;
+	hp->sending_bitmap = false;
 	hp->gap_asked = 0;
 }
 

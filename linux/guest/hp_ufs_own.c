@@ -436,7 +436,8 @@ static enum hrtimer_restart timer_fires(struct hrtimer *timer)
 		hp_ufs_kick(hp);
 		due = poll_due(hp);
 	}
-	runs = hp->timer_runs = due != KTIME_MAX && !hp->stopped;
+	runs = due != KTIME_MAX && !hp->stopped;
+	hp->timer_runs = runs;
 	spin_unlock_irqrestore(&hp->lock, flags);
 	if (!runs)
 		return HRTIMER_NORESTART;

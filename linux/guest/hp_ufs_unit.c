@@ -114,7 +114,8 @@ static void survey(struct hp_ufs *hp, const struct hp_ufs_descriptor *d)
 	hp->epoch++;
 	hp_ufs_forget(hp);
 	hp->power_ons = be32_to_cpu(d->power_ons);
-	hp->host_number = hp->told_number = be64_to_cpu(d->last_change);
+	hp->host_number = be64_to_cpu(d->last_change);
+	hp->told_number = hp->host_number;
 	hp->survey = 0;
 	hp->surveying = 0;
 	hp->lost = false;
@@ -145,7 +146,7 @@ static int make_commands(struct hp_ufs *hp)
 	u32 i, n = hp_ufs_reserved_tags(), bytes = max_t(u32, HP_UFS_SEGMENT_BYTES, hp->block_words * sizeof(u64));
 
 	hp->commands = kcalloc(n, sizeof(*hp->commands), GFP_KERNEL);
-	hp->transfer = kmalloc(HP_UFS_TRANSFER_ENTRIES * sizeof(struct hp_ufs_piggyback), GFP_KERNEL);
+	hp->transfer = kmalloc_array(HP_UFS_TRANSFER_ENTRIES, sizeof(struct hp_ufs_piggyback), GFP_KERNEL);
 	if (!hp->commands || !hp->transfer)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
@@ -398,6 +399,7 @@ static ssize_t name##_show(struct device *dev, struct device_attribute *attr, ch
 \
 	return hp ? sysfs_emit(buf, "%llu\n", (u64)(value)) : -ENODEV; \
 }
+
 #define COUNTER(name) SHOW(name, hp->stats.name) static DEVICE_ATTR_RO(name);
 HP_UFS_COUNTERS(COUNTER)
 SHOW(host_seq, hp->host_number) static DEVICE_ATTR_RO(host_seq);

@@ -215,8 +215,9 @@ static struct app *find_victim(void)
 	struct app *victim = NULL, *app;
 
 	for (app = apps; app < apps + count; app++)
-		if (app->pid && app != front && (!victim || level(app) > level(victim) ||
-		    (level(app) == level(victim) && taken_kib(app) > taken_kib(victim))))
+		if (app->pid && app != front &&
+		    (!victim || level(app) > level(victim) ||
+		     (level(app) == level(victim) && taken_kib(app) > taken_kib(victim))))
 			victim = app;
 	return victim;
 }
@@ -290,7 +291,8 @@ int wait_for(int fd, uint64_t until)
 		if (at >= killer.next)
 			look(0);
 	} else {
-		killer.asked = killer.after_kill = 0;
+		killer.asked = 0;
+		killer.after_kill = 0;
 	}
 	return in[0].revents != 0;
 }

@@ -59,4 +59,18 @@ int ufsim_greet(int memory_fd, unsigned long long ram_first, unsigned long long 
 void ufsim_wake(unsigned int *word);
 int ufsim_wait(unsigned int *word, unsigned int old);
 
+/* ufsim_kern.c, for the files of the kernel that are edited: each of them declares what it calls by itself */
+struct mm_struct;
+unsigned long long ufsim_now(void);
+unsigned long long ufsim_next_event(void);
+void ufsim_before_time(void);
+void ufsim_syscall(void);
+void ufsim_copy(unsigned long bytes);
+int ufsim_map_clock(struct mm_struct *mm, unsigned long at);
+void ufsim_enter_program(void);
+void ufsim_leave_program(void);
+
+/* the guest's memory; no header of the kernel has it */
+extern unsigned long long physmem_size;
+
 #endif

@@ -37,16 +37,6 @@
 /* If an interrupt is pending that nobody takes, the line is looked at again after so many ns. */
 #define LOOK_AGAIN	1000
 
-extern unsigned long long physmem_size;
-unsigned long long ufsim_now(void);
-unsigned long long ufsim_next_event(void);
-void ufsim_before_time(void);
-void ufsim_syscall(void);
-void ufsim_copy(unsigned long bytes);
-int ufsim_map_clock(struct mm_struct *mm, unsigned long at);
-void ufsim_enter_program(void);
-void ufsim_leave_program(void);
-
 /* Costs in ns of a system call, an access to a register, a page that is copied; processors are free without them. */
 static unsigned int syscall_ns, access_ns, page_ns;
 core_param(ufsim_syscall_ns, syscall_ns, uint, 0444);
@@ -404,4 +394,5 @@ static void ufsim_exit(void)
 	if (page)
 		exchange(UFSIM_BYE, 0);
 }
+
 __uml_exitcall(ufsim_exit);

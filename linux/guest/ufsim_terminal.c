@@ -17,7 +17,7 @@
 
 /* Descriptors of this process to read from and to write to. */
 static int ends[2];
-static int ends_given;
+static unsigned int ends_given;
 module_param_array_named(terminal, ends, int, &ends_given, 0444);
 
 /* A line at a time, whether or not more of them have come. */
@@ -49,9 +49,9 @@ static ssize_t terminal_write(struct file *file, const char __user *from, size_t
 	size = min_t(size_t, size, PART);
 	if (copy_from_user(part, from, size))
 		return -EFAULT;
-	do
+	do {
 		put = os_write_file(ends[1], part, size);
-	while (put == -EINTR);
+	} while (put == -EINTR);
 	return put;
 }
 
@@ -59,7 +59,6 @@ static const struct file_operations terminal_operations = {
 	.owner = THIS_MODULE,
 	.read = terminal_read,
 	.write = terminal_write,
-	.llseek = no_llseek,
 };
 
 static struct miscdevice terminal = {

@@ -129,7 +129,7 @@ long ufsim_random(void *buffer, size_t len, unsigned int flags)
 	if (seeded < 0) {
 		const char *seed = getenv("UFSIM_SEED");
 
-		seeded = seed != NULL;
+		seeded = !!seed;
 		state = seed ? strtoull(seed, NULL, 10) : 0;
 	}
 	if (!seeded)
