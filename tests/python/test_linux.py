@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from ufsim.cli.app import execute
 from ufsim.linux import cpio, cuts
 from ufsim.linux.cli import starved
 from ufsim.linux.place import newest
+from ufsim.linux.session import Device, manifest
 from ufsim.observe import Observed
 from ufsim.spec import Spec
 
@@ -49,11 +51,35 @@ if LONG:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def kernel() -> None:
-    """Fails on CI, and skips elsewhere, if there is no kernel."""
+def kernel() -> Iterator[None]:
+    """Fails on CI, and skips elsewhere, if there is no kernel. Of one that has not all, what it has not is skipped."""
     if not (newest() / "manifest.json").exists():
         told = "no kernel for ufsim linux: make linux builds it"
         pytest.fail(told) if os.environ.get("UFSIM_CLIENTS") == "all" else pytest.skip(told)
+    check = Device._check_kernel
+
+    def skips(device: Device, kernel: str) -> None:
+        try:
+            check(device, kernel)
+        except ufsim.ConfigError as error:
+            pytest.skip(str(error))
+
+    with pytest.MonkeyPatch.context() as patch:
+        if not has_all():
+            patch.setattr(Device, "_check_kernel", skips)
+        yield
+
+
+def has_all() -> bool:
+    """Whether the kernel is one with HPB and HP-UFS."""
+    return str(manifest()["kernel"]).startswith("linux-source-6.1 ")
+
+
+@pytest.fixture
+def kernel_with_all() -> None:
+    """For the command line, which makes an exit status of whatever is raised."""
+    if not has_all():
+        pytest.skip(f"{manifest()['kernel']} has no HPB and no HP-UFS")
 
 
 def script(tmp_path: Path, text: str, name: str = "job.sh") -> Path:
@@ -272,10 +298,19 @@ def test_what_is_lost_is_told(tmp_path):
         session.cuts([1_000_000], lambda _: None)
 
 
-def test_a_kernel_without_hpb_does_not_pretend(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("scheme", "options", "told"),
+    [
+        ("hpb-linux", {}, r'scheme = "hpb-linux": its booster is hpb-linux, and linux-source-6.12 .* has no HPB;'),
+        ("foam", {}, r'scheme = "foam": its booster is foam, and linux-source-6.12 .* has no HPB;'),
+        ("hp-ufs", {}, r'scheme = "hp-ufs": .* has no HP-UFS;'),
+        ("dftl", {"scheduler": "row"}, r'scheduler = "row": linux-source-6.12 .* has no such scheduler;'),
+    ],
+)
+def test_a_kernel_does_not_pretend_to_have_what_it_has_not(tmp_path, monkeypatch, scheme, options, told):
     monkeypatch.setattr("ufsim.linux.session.manifest", lambda: {"kernel": "linux-source-6.12 6.12.117-1"})
-    with pytest.raises(ufsim.ConfigError, match=r'scheme = "hpb-linux": .* linux-source-6.12 .* has no HPB'):
-        linux.run(job(tmp_path, "true"), "hpb-linux", profile="tiny")
+    with pytest.raises(ufsim.ConfigError, match=f"{told} make linux builds 6.1, which has"):
+        linux.run(job(tmp_path, "true"), scheme, profile="tiny", **options)
 
 
 def test_the_kernel_recovers_from_errors_in_mid_load(tmp_path):
@@ -332,7 +367,7 @@ done
 def test_reading_the_clock_is_no_system_call_but_takes_time(tmp_path, more, cost, most_us):
     text = f"fio --clocksource=clock_gettime --name=r --filename=/dev/sda --rw=read --bs=4k --direct=1 --size=4m {more}"
     text += " --number_ios=100 --output-format=json --output=/tmp/out; grep -m 1 job_runtime /tmp/out"
-    run = linux.run(job(tmp_path, text, cpu_cost=cost))
+    run = linux.run(job(tmp_path, text, cpu_cost=cost), "ufs")
     runtime = int(re.findall(r"[0-9]+", run.stdout)[0])
     assert 100 <= runtime <= 100 * most_us / 1000, run.stdout
 
@@ -340,7 +375,8 @@ def test_reading_the_clock_is_no_system_call_but_takes_time(tmp_path, more, cost
 def test_a_folder_of_the_host_can_be_read(tmp_path):
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "note").write_text("read me")
-    run = linux.run(job(tmp_path, "cat /host/shared/note; echo x > /host/shared/new", folders=[tmp_path / "shared"]))
+    text = "cat /host/shared/note; echo x > /host/shared/new"
+    run = linux.run(job(tmp_path, text, folders=[tmp_path / "shared"]), "ufs")
     assert run.stdout == "read me"
     assert run.status != 0
 
@@ -414,6 +450,7 @@ def test_what_cannot_be_is_refused_in_a_line(capsys, arguments, told):
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("kernel_with_all")
 def test_the_command_line_gives_job_device_and_guest(capsys, tmp_path):
     file = script(tmp_path, "hello\n", "words")
     assert execute(["linux", "--profile", "tiny", "--json", "--", "cat", str(file)]) == 0

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from test_linux import CUT, LONG, WRITER, job, kernel, script  # noqa: F401
+from test_linux import CUT, LONG, WRITER, job, kernel, kernel_with_all, script  # noqa: F401
 from tools.hosts import hp_ufs
 from ufsim import linux
 from ufsim.cli.app import execute
@@ -77,6 +77,7 @@ dmesg | grep "I/O error" || true
     assert run.hp_ufs_stats["faults"] == 0
 
 
+@pytest.mark.usefixtures("kernel_with_all")
 @pytest.mark.parametrize("fs", ["f2fs", "ext4"])
 def test_a_power_cut_loses_nothing(capsys, tmp_path, fs):
     files = ["--script", str(script(tmp_path, WRITER)), "--check", str(CUT / "writer-check.sh")]
@@ -102,6 +103,7 @@ def test_kernel_and_model_do_the_same_for_the_same_requests():
         assert found[name][0] == pytest.approx(job[name], rel=0.05), name
 
 
+@pytest.mark.usefixtures("kernel_with_all")
 def test_schemes_are_compared(capsys):
     arguments = ["linux", "--profile", "tiny", "--schemes", "ufs,hpb-linux,hp-ufs", "--fs", "none", "--json"]
     assert execute([*arguments, "--", *FIO.split(), "--rw=randread", "--bs=4k", "--size=4m"]) == 0

@@ -3,29 +3,20 @@
 Without the kernel (`make linux`) these tests are skipped, and on CI they fail.
 """
 
-import os
 from pathlib import Path
 
 import pytest
 
 import ufsim
+from test_linux import kernel  # noqa: F401
 from tools.hosts import hpb
 from ufsim import linux
 from ufsim.linux import cuts
-from ufsim.linux.place import newest
 from ufsim.spec import Spec
 
 #: Of 128 MiB, with HPB regions of 32 MiB.
 UNITS = {"device.further_lus_mib": "32,32"}
 MIB = {"sda": 64, "sdb": 32, "sdc": 32}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def kernel() -> None:
-    """Fails on CI, and skips elsewhere, if there is no kernel."""
-    if not (newest() / "manifest.json").exists():
-        told = "no kernel for ufsim linux: make linux builds it"
-        pytest.fail(told) if os.environ.get("UFSIM_CLIENTS") == "all" else pytest.skip(told)
 
 
 def job(tmp_path: Path, text: str, fs: str = "none") -> linux.Job:

@@ -241,12 +241,21 @@ class Device:
         self.spec = spec
         self.report = report
         self.core = _core.LinuxDevice(spec.to_json(), report)
-        kernel = manifest()["kernel"]
-        if (self.core.has_hpb or self.core.has_hp_ufs) and not kernel.startswith("linux-source-6.1 "):
-            hpb = self.core.hpb_policy or "hpb-linux"
-            booster, driver = (hpb, "HPB") if self.core.has_hpb else ("hp-ufs", "HP-UFS")
-            told = f"its booster is {booster}, and {kernel} has no {driver}; make linux builds 6.1, which has"
-            raise _core.ConfigError(f'scheme = "{spec.scheme}": {told}')
+        self._check_kernel(manifest()["kernel"])
+
+    def _check_kernel(self, kernel: str) -> None:
+        """Raises `ConfigError` if the kernel has not what the host of the scheme is: HPB left Linux in 6.6."""
+        if kernel.startswith("linux-source-6.1 "):
+            return
+        told = f"{kernel} has no %s; make linux builds 6.1, which has"
+        scheme, scheduler = self.spec.scheme, self.core.scheduler
+        if self.core.has_hpb:
+            booster = self.core.hpb_policy or "hpb-linux"
+            raise _core.ConfigError(f'scheme = "{scheme}": its booster is {booster}, and {told % "HPB"}')
+        if self.core.has_hp_ufs:
+            raise _core.ConfigError(f'scheme = "{scheme}": its booster is hp-ufs, and {told % "HP-UFS"}')
+        if scheduler in CACHE_AWARE:
+            raise _core.ConfigError(f'scheduler = "{scheduler}": {told % "such scheduler"}')
 
     def disks(self) -> list[cpio.Entry]:
         """How many disks there are, and what the guest writes into files of /sys/block/sda and its like: the scheduler,
