@@ -6,6 +6,7 @@ import re
 import sqlite3
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -187,6 +188,19 @@ def test_claims_of_mobibench_are_those_of_the_device() -> None:
     assert told == [nogc, nogc, {"hp-ufs.f8.insert-avg-gc", "hp-ufs.f8.insert-tail-gc"}]
     sides = {"hp-ufs": {"insert": {"mean": 60.0}}, "hpb-linux": {"insert": {"mean": 80.0}}}
     assert mobibench.cut(sides, "insert", "mean") == 25
+
+
+def test_each_seed_of_mobibench_is_one_run_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def run(*_: object, seed: int, seeds: int, **__: object) -> SimpleNamespace:
+        asked.append((seed, seeds))
+        return SimpleNamespace(operations=[])
+
+    monkeypatch.setattr(mobibench.ufsim, "run", run)
+    # By default an aged device is run five times.
+    mobibench.by_model(mobibench.CASES[-1], "hp-ufs", 3)
+    assert asked == [(3, 1)]
 
 
 def test_an_application_is_a_job_for_each_processor(tmp_path: Path) -> None:

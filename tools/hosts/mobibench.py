@@ -126,7 +126,8 @@ def by_model(case: Case, scheme: str, seed: int) -> dict[str, dict[str, float]]:
     quoted = ", ".join(f'"{own}"' for own in case.operations)
     changed = {"operations": f"[{quoted}]", "programs": 1, "file_system": f'"{FILE_SYSTEMS[case.fs]}"'}
     options: dict[str, Any] = {"profile": PROFILE, "settings": SETTINGS, "seed": seed, "age": case.age}
-    run = ufsim.run(workload(Setup(host_us=0), changed), scheme, precondition="none", cache=StateCache(), **options)
+    options |= {"precondition": "none", "seeds": 1, "cache": StateCache()}
+    run = ufsim.run(workload(Setup(host_us=0), changed), scheme, **options)
     return {one["name"]: {name: float(one["latency_ns"][name]) for name in ("mean", "p999")} for one in run.operations}
 
 
