@@ -5,6 +5,7 @@
 
 import re
 from collections import Counter
+from itertools import product
 
 import pandas as pd
 import pytest
@@ -143,8 +144,8 @@ cat /sys/block/sda/{file}
     assert before == after == str(next(iter(settings.values()))) != between
 
 
-@pytest.mark.parametrize("level", range(6))
-@pytest.mark.parametrize("scheme", ["hp-ufs", "hpb-linux"])
+# The last one is for kernels without HPB.
+@pytest.mark.parametrize(("scheme", "level"), [*product(("hp-ufs", "hpb-linux"), range(6)), ("ufs", 5)])
 def test_the_device_sleeps_and_wakes(tmp_path, scheme, level):
     text = f"""\
 ufs=/sys/bus/platform/devices/ufsim
