@@ -46,13 +46,13 @@ EDITS = (
         r"long ufsim_random(void *, size_t, unsigned int);\n\1",
     ),
     ("arch/um/os-Linux/util.c", r"return getrandom\(buf, len, flags\)", "return ufsim_random(buf, len, flags)"),
-    # The simulated time and the next event of the guest, for the controller.
+    # The simulated time and the next event of the guest but the controller's, for that.
     (
         "arch/um/kernel/time.c",
         r"(?m)^static struct time_travel_event \*time_travel_first_event",
         """\
 unsigned long long ufsim_now(void);
-unsigned long long ufsim_next_event(void);
+unsigned long long ufsim_next_event(struct time_travel_event *but);
 void ufsim_before_time(void);
 
 unsigned long long ufsim_now(void)
@@ -60,12 +60,14 @@ unsigned long long ufsim_now(void)
 	return time_travel_time;
 }
 
-unsigned long long ufsim_next_event(void)
+unsigned long long ufsim_next_event(struct time_travel_event *but)
 {
 	struct time_travel_event *e;
 
-	e = list_first_entry_or_null(&time_travel_events, struct time_travel_event, list);
-	return e ? e->time : S64_MAX;
+	list_for_each_entry(e, &time_travel_events, list)
+		if (e != but)
+			return e->time;
+	return S64_MAX;
 }
 
 \\g<0>""",
@@ -248,6 +250,13 @@ HPBVALVE = (
 MORE: dict[str, tuple[tuple[str, str, str], ...]] = {
     # Schedulers of MAP+, and the hooks of HP-UFS: beside those of HPB, some that HPB does without. 6.12 has neither.
     "6.1": (
+        # A program gets the base of its thread with its other registers; to set it at every switch besides takes three
+        # calls of the host.
+        (
+            "arch/x86/um/syscalls_64.c",
+            r"(?m)^\tarch_prctl\(to, ARCH_SET_FS, \(void __user \*\) to->thread\.arch\.fs\);",
+            "\tto->thread.regs.regs.gp[HOST_FS_BASE] = to->thread.arch.fs;",
+        ),
         ("block/Makefile", r"(?m)^obj-\$\(CONFIG_MQ_IOSCHED_DEADLINE\)", "obj-y += map-plus-iosched.o\n\\g<0>"),
         (
             "drivers/ufs/core/Makefile",

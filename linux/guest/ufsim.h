@@ -7,7 +7,7 @@
 #define UFSIM_H
 
 #define UFSIM_MAGIC	0x73666375u	/* "ucfs" */
-#define UFSIM_VERSION	2
+#define UFSIM_VERSION	3
 #define UFSIM_WRITES	64
 #define UFSIM_REGISTERS	256		/* of 4 bytes, of which the controller has the first 64 */
 
@@ -39,10 +39,10 @@ struct ufsim_page {
 	/* 840h: controller to guest */
 	unsigned int dseq;		/* counts the turns of the guest; futex */
 	unsigned int line;		/* level of the interrupt line */
-	unsigned long long next;	/* when the controller wants the next turn; all ones: never */
+	unsigned long long next;	/* registers and memory do not change before; all ones: never */
 	unsigned int ahead;		/* it has been there already: mirror and line are as they are at "next" */
-	unsigned int pad2;
-	unsigned long long after;	/* then: when it wants the turn after that */
+	unsigned int within;		/* nor so many ns after a doorbell, within which it has to be told */
+	unsigned long long after;	/* if it is ahead: as "next", for the time after that */
 };
 
 /* First and only message on the socket, with the descriptor of the guest's memory. */
@@ -61,8 +61,9 @@ int ufsim_wait(unsigned int *word, unsigned int old);
 
 /* ufsim_kern.c, for the files of the kernel that are edited: each of them declares what it calls by itself */
 struct mm_struct;
+struct time_travel_event;
 unsigned long long ufsim_now(void);
-unsigned long long ufsim_next_event(void);
+unsigned long long ufsim_next_event(struct time_travel_event *but);
 void ufsim_before_time(void);
 void ufsim_syscall(void);
 void ufsim_copy(unsigned long bytes);

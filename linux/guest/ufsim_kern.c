@@ -3,8 +3,9 @@
  * A UFS host controller whose registers are a page shared with a simulator, on the simulator's clock.
  *
  * A read of a register is a load. A write is noted with its time, and an exchange gives the simulator the turn: it does
- * the writes, everything that is due by then, and says when it wants the next turn. That moment is one event of the
- * time travel clock. Writes that clear interrupts, and doorbells, wait for an exchange that comes anyway.
+ * the writes, everything that is due by then, and says until when nothing changes that the guest could see. That moment
+ * is one event of the time travel clock. Writes that clear interrupts, and doorbells, wait for an exchange that comes
+ * anyway: nothing comes of a doorbell for a while, and the simulator is told of all others within that.
  *
  * Between two events of the guest nothing happens in it, so the simulator goes on by itself, up to the moment at which
  * it interrupts. The guest finds everything done when it gets there.
@@ -47,8 +48,6 @@ static struct ufsim_page *page;
 static struct time_travel_event turn;
 static int irq = -1;
 static bool in_turn;
-/* A doorbell waits until time goes on. */
-static bool rung;
 /* Accesses to registers, and copies, that have not been paid for. */
 static unsigned long debt;
 /* The clock that programs read, and its page, once there is a program. */
@@ -68,7 +67,6 @@ static void exchange(enum ufsim_op op, unsigned long long until)
 	if (op != UFSIM_BYE && ufsim_wait(&page->dseq, before))
 		panic("ufsim: the simulator has gone away");
 	page->nwrites = 0;
-	rung = false;
 }
 
 static bool line_is_up(void)
@@ -107,8 +105,8 @@ static void take_turn(struct time_travel_event *event)
 }
 
 /*
- * Time is about to go on, to the next event of the guest. Nothing happens in it before, unless it is interrupted. So all
- * doorbells of a moment share a turn, and in it the simulator goes on up to that event, or to its next interrupt.
+ * Time is about to go on, to the next event of the guest. Nothing happens in it before, unless it is interrupted. So if
+ * something may have changed by then, the simulator goes on up to that event, or to its next interrupt.
  */
 void ufsim_before_time(void)
 {
@@ -116,10 +114,10 @@ void ufsim_before_time(void)
 
 	if (!page || (turn.pending && turn.time <= ufsim_now()))
 		return;			/* that turn comes first */
-	time_travel_del_event(&turn);
-	until = ufsim_next_event();
-	if (rung || (page->next < until && !page->ahead && !line_is_up()))
-		exchange(UFSIM_RUN, until);
+	until = ufsim_next_event(&turn);
+	if (page->next > until || page->ahead || line_is_up())
+		return;
+	exchange(UFSIM_RUN, until);
 	arm();
 }
 
@@ -235,7 +233,8 @@ static void write_register(void *priv, unsigned int offset, int size, unsigned l
 		break;
 	case REG_UTP_TRANSFER_REQ_DOOR_BELL:
 		page->mirror[offset / 4] |= value;
-		rung = true;		/* it goes before time does */
+		/* It is told of before anything comes of it. */
+		page->next = min(page->next, write->now + page->within);
 		break;
 	default:
 		exchange(UFSIM_RUN, 0);

@@ -14,7 +14,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use thiserror::Error;
-use units::SimTime;
+use units::{Nanos, SimTime};
 
 use crate::page::{self, Asked, Page};
 use crate::ram::Ram;
@@ -22,7 +22,7 @@ use crate::ram::Ram;
 /// First bytes of the guest's greeting.
 const MAGIC: u32 = 0x7366_6375;
 /// Version of the protocol.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Bytes of the greeting: magic, version, first byte and size of the memory.
 const HELLO_BYTES: usize = 24;
 /// What the guest's clock says at the beginning: 2020-01-01.
@@ -150,8 +150,8 @@ impl Guest {
     }
 
     /// Gives the turn back.
-    pub fn answer(&self, registers: &[u32], line: bool, next: Option<SimTime>, ahead: Option<SimTime>) {
-        self.page.answer(registers, line, next, ahead);
+    pub fn answer(&self, registers: &[u32], line: bool, next: Option<SimTime>, within: Nanos, ahead: Option<SimTime>) {
+        self.page.answer(registers, line, next, within, ahead);
     }
 
     /// Waits for its end after it has halted.

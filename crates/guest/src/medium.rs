@@ -128,6 +128,15 @@ impl Medium for Simulated {
         answer.or_else(|| self.engine.next_time().map(|at| self.outside(at)))
     }
 
+    fn answers_from(&self) -> Option<SimTime> {
+        let answer = self.answers.front().map(|answer| answer.at);
+        answer.or_else(|| self.engine.stack_ref().responses_from().map(|at| self.outside(at)))
+    }
+
+    fn least_answer_time(&self) -> Nanos {
+        self.engine.stack_ref().least_round_trip()
+    }
+
     fn run_until(&mut self, at: SimTime) {
         self.engine.run_until(self.inside(at));
         self.collect();

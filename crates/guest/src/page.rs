@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
 use rustix::thread::futex;
-use units::SimTime;
+use units::{Nanos, SimTime};
 
 use crate::shared::Shared;
 
@@ -28,6 +28,7 @@ const DEVICE_SEQ: usize = 0x840;
 const LINE: usize = 0x844;
 const NEXT: usize = 0x848;
 const AHEAD: usize = 0x850;
+const WITHIN: usize = 0x854;
 const AFTER: usize = 0x858;
 
 const RUN: u32 = 1;
@@ -114,14 +115,15 @@ impl Page {
     }
 
     /// Gives the turn back. The registers are as they are now, or, if the controller is ahead, as they will be at that
-    /// time. `next` is when it wants the next turn, or that after it.
-    pub fn answer(&self, registers: &[u32], line: bool, next: Option<SimTime>, ahead: Option<SimTime>) {
+    /// time. `next` is when it wants the next turn, or that after it; a doorbell has to be told within a time.
+    pub fn answer(&self, registers: &[u32], line: bool, next: Option<SimTime>, within: Nanos, ahead: Option<SimTime>) {
         for (i, &value) in registers.iter().take(MIRROR).enumerate() {
             self.shared.word(4 * i).store(value, Ordering::Relaxed);
         }
         self.shared.word(LINE).store(line.into(), Ordering::Relaxed);
         self.shared.set_u64(NEXT, ahead.or(next).map_or(NEVER, |at| at.0));
         self.shared.set_u64(AFTER, next.map_or(NEVER, |at| at.0));
+        self.shared.word(WITHIN).store(within.0.try_into().unwrap_or(u32::MAX), Ordering::Relaxed);
         self.shared.word(AHEAD).store(ahead.is_some().into(), Ordering::Relaxed);
         let word = self.shared.word(DEVICE_SEQ);
         word.fetch_add(1, Ordering::Release);
@@ -166,8 +168,8 @@ mod tests {
             let write = Write { now: SimTime(at), register: 0x58, value: 1 << at };
             assert_eq!(page.asked(), Asked::Run { writes: vec![write], now, until, begins });
             let ahead = (at == 1).then_some(SimTime(5));
-            page.answer(&[7, 8], true, Some(SimTime(9)), ahead);
-            assert_eq!([0, 4, LINE, AHEAD].map(|word| guest.get(word)), [7, 8, 1, u32::from(at == 1)]);
+            page.answer(&[7, 8], true, Some(SimTime(9)), Nanos(6), ahead);
+            assert_eq!([0, 4, LINE, WITHIN, AHEAD].map(|word| guest.get(word)), [7, 8, 1, 6, u32::from(at == 1)]);
             let next = ahead.map_or(9, |at| at.0);
             assert_eq!((guest.get_u64(NEXT), guest.get_u64(AFTER)), (next, 9));
             assert_eq!(u64::from(guest.get(DEVICE_SEQ)), at + 1);
@@ -187,7 +189,7 @@ mod tests {
         ask(&guest, RUN, u32::MAX);
         let Asked::Run { writes, .. } = page.asked() else { panic!("{:?}", page.asked()) };
         assert_eq!(writes.len(), WRITES as usize);
-        page.answer(&[1; 1000], false, None, None);
+        page.answer(&[1; 1000], false, None, Nanos(u64::MAX), None);
         assert_eq!((guest.get(4 * MIRROR - 4), guest.get_u64(NEXT)), (1, NEVER));
         assert_eq!(guest.get(GUEST_SEQ), 2, "more registers than there is room for are left out");
     }

@@ -51,7 +51,8 @@ pub fn serve<M: Medium>(
     let mut answered = false;
     let left = loop {
         if !std::mem::replace(&mut answered, true) {
-            guest.answer(controller.registers(), controller.line(), controller.next_event(), ahead.then_some(at));
+            let (next, within) = (controller.changes_from(), controller.changes_after());
+            guest.answer(controller.registers(), controller.line(), next, within, ahead.then_some(at));
         }
         let Some(asked) = guest.turn()? else {
             if let ControlFlow::Break(left) = watch(at, turns, true) {

@@ -124,6 +124,11 @@ impl Link {
         Link { down: lane(self.down), up: lane(self.up), latency: self.latency }
     }
 
+    /// The least times that a message takes from the host, and from the device.
+    pub fn least_times(&self) -> [Nanos; 2] {
+        [self.down, self.up].map(|lane| on_wire(UPIU_BYTES as u64, lane.bytes_per_us) + self.latency)
+    }
+
     /// When a message of `bytes` from the host leaves it, byte by byte, if it is handled at `arrival`.
     pub fn leaves_down(&self, arrival: SimTime, bytes: u64) -> Range<SimTime> {
         self.down.leaves(arrival, self.latency, bytes)
@@ -220,6 +225,7 @@ mod tests {
         assert_eq!(link.leaves_down(second, 40), SimTime(100 + 2080)..SimTime(100 + 2100));
         let up = link.send_up(SimTime(100), 40);
         assert_eq!(link.leaves_up(up, 40), SimTime(100)..SimTime(140));
+        assert_eq!(link.least_times(), [Nanos(16 + 500), Nanos(32 + 500)]);
         let mut idle = link.idle();
         assert_eq!(idle.send_down(SimTime(100), 40), SimTime(100 + 20 + 500));
     }

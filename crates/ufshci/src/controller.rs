@@ -4,7 +4,7 @@ use ufs::codec::query::{NOP_OUT, QUERY_REQUEST, QueryRequest, nop_in};
 use ufs::codec::task::TaskRequest;
 use ufs::codec::{Luns, decode_with_payload, encode_with_payload, upiu};
 use ufs::{BoosterControl, Op, Response, Tag};
-use units::{Seq, SimTime};
+use units::{Nanos, Seq, SimTime};
 
 use crate::counters::Counters;
 use crate::description::Description;
@@ -142,6 +142,18 @@ impl<M: Medium> Controller<M> {
     pub fn next_event(&self) -> Option<SimTime> {
         let due = self.due.iter().map(|due| due.at).min();
         [due, self.medium.next_time()].into_iter().flatten().min()
+    }
+
+    /// Until this time registers and memory of the guest stay as they are, unless it writes a register.
+    pub fn changes_from(&self) -> Option<SimTime> {
+        let due = self.due.iter().map(|due| due.at).min();
+        [due, self.medium.answers_from()].into_iter().flatten().min()
+    }
+
+    /// And so they do for so long after the doorbell of the transfer list. What is wrong with a list may be told of
+    /// sooner.
+    pub fn changes_after(&self) -> Nanos {
+        self.description.answer_time.min(self.medium.least_answer_time())
     }
 
     /// True if the device announces HPB.

@@ -2,7 +2,7 @@
 
 use ufs::codec::hpufs::PowerOn;
 use ufs::{Booster, BoosterControl, Command, DeviceInfo, Health, Response};
-use units::SimTime;
+use units::{Nanos, SimTime};
 
 /// The end of a command.
 #[derive(Clone, PartialEq, Debug)]
@@ -44,6 +44,12 @@ pub trait Medium {
 
     /// When something happens next, the time of an answer that waits included; `None` if nothing is left to happen.
     fn next_time(&self) -> Option<SimTime>;
+
+    /// No answer comes before this time, unless a command does; `None` if nothing is left to happen.
+    fn answers_from(&self) -> Option<SimTime>;
+
+    /// The least time from a command to its answer. Only what is refused at once may be answered sooner.
+    fn least_answer_time(&self) -> Nanos;
 
     /// Lets everything happen up to a time.
     fn run_until(&mut self, at: SimTime);

@@ -109,7 +109,15 @@ impl Medium for Blocks {
 
     fn submit(&mut self, at: SimTime, command: Command, data: Vec<u8>) {
         self.ops.push(command.op);
-        self.under.push_back((at + Nanos(50_000), command, data));
+        self.under.push_back((at + self.least_answer_time(), command, data));
+    }
+
+    fn answers_from(&self) -> Option<SimTime> {
+        self.next_time()
+    }
+
+    fn least_answer_time(&self) -> Nanos {
+        Nanos(50_000)
     }
 
     fn next_time(&self) -> Option<SimTime> {

@@ -14,7 +14,7 @@ use ufs::{
     DeviceWork, Link, Power, PowerAccount, PowerConfig, PowerSpan, PowerState, Response, Tag, Waker, wire_bytes,
     wire_bytes_response,
 };
-use units::SimTime;
+use units::{Nanos, SimTime};
 
 use self::cache::CacheOf;
 use self::queue::EventQueue;
@@ -194,6 +194,21 @@ impl Stack {
     #[inline(always)]
     pub fn next_time(&self) -> Option<SimTime> {
         self.queue.next_time()
+    }
+
+    /// No response comes to the host before this time, unless it sends a command; `None` if nothing is left to happen.
+    pub fn responses_from(&self) -> Option<SimTime> {
+        let [_, up] = self.link.least_times();
+        let from = self.next_time()? + up;
+        let mut before = self.queue.iter().rev().take_while(|&&(at, _)| at < from);
+        let response = before.find(|(_, event)| matches!(event, Event::ResponseAtHost(_)));
+        Some(response.map_or(from, |&(at, _)| at))
+    }
+
+    /// The least time from a command to its response.
+    pub fn least_round_trip(&self) -> Nanos {
+        let [down, up] = self.link.least_times();
+        down + up
     }
 
     /// Handles the next event; `None` if there is none. After a turn of the caller, and after requests have been
@@ -382,7 +397,7 @@ fn device_work(queue: &EventQueue<Event>, last: SimTime) -> DeviceWork {
 mod tests {
     use ftl::Stay;
     use host::{Request, RequestOp};
-    use units::{AppId, Lpa, Nanos};
+    use units::{AppId, Lpa};
 
     use self::system::schemes;
     use super::*;
@@ -422,6 +437,25 @@ mod tests {
         let Some(Turn::Response(tag)) = turn else { panic!("{turn:?}") };
         stack.deliver(tag);
         assert!(stack.driver.completion().is_some());
+    }
+
+    /// Before each event it is told until when no response comes, and by then none has come.
+    #[test]
+    fn no_response_comes_before_the_time_that_is_told() {
+        let mut stack = stack();
+        for round in 0..200 {
+            let sent = stack.now();
+            let op = [RequestOp::Write { fua: round % 7 == 0 }, RequestOp::Read, RequestOp::Flush][round % 3];
+            submit(&mut stack, op, 8);
+            let mut told = sent + stack.least_round_trip();
+            while stack.driver.pop_completion().is_none() {
+                told = told.max(stack.responses_from().expect("a response is to come"));
+                if let Some(Turn::Response(tag)) = stack.step() {
+                    assert!(stack.now() >= told, "{op:?}: a response at {} and not from {told} on", stack.now());
+                    stack.deliver(tag);
+                }
+            }
+        }
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl<E: Copy> EventQueue<E> {
     }
 
     /// Everything that is pending, the latest first.
-    pub fn iter(&self) -> impl Iterator<Item = &(SimTime, E)> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &(SimTime, E)> {
         self.sorted.iter()
     }
 
