@@ -187,11 +187,13 @@ impl Host {
         self.controller.read(register)
     }
 
-    /// Until the next interrupt; clears it and gives what it was.
+    /// Until the next interrupt, which does not come before the time that is told; clears it and gives what it was.
     pub fn interrupt(&mut self) -> u32 {
+        let from = self.controller.changes_from();
         while !self.controller.line() {
             self.now = self.controller.next_event().expect("an interrupt is to come");
             self.controller.run(self.now, &mut self.memory[..]);
+            assert!(!self.controller.line() || from.is_some_and(|from| from <= self.now));
         }
         let status = self.read(reg::IS);
         self.write(reg::IS, status);
@@ -259,7 +261,11 @@ impl Host {
         utrd[28..30].copy_from_slice(&(pieces as u16).to_le_bytes());
         utrd[30..32].copy_from_slice(&(PRDT as u16 / 4).to_le_bytes());
         self.put(UTRL + 32 * u64::from(slot), &utrd);
+        let (idle, least) = (self.controller.next_event().is_none(), self.now + self.controller.changes_after());
         self.write(reg::UTRLDBR, 1 << slot);
+        // Only what is wrong with a list is told of at once.
+        let from = self.controller.changes_from();
+        assert!(!idle || self.controller.line() || from.is_none_or(|from| from >= least), "{from:?} before {least}");
     }
 
     pub fn status(&self, slot: u8) -> u8 {
