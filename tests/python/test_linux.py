@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 import ufsim
+from live_disks import until
 from tools.hosts import hpb, map_plus, sqlite
+from tools.project import UFSIM
 from ufsim import linux
 from ufsim.cli.app import execute
 from ufsim.linux import cpio, cuts
@@ -417,6 +419,40 @@ def test_a_guest_that_dies_is_told_with_the_end_of_its_console(tmp_path, monkeyp
     monkeypatch.setattr("ufsim.linux.session.newest", lambda: built)
     with pytest.raises(ufsim.GuestError, match=r"(?s)the guest has died \(exit status: 3\).*it has not worked"):
         linux.run(job(tmp_path, "true"), "ufs", profile="tiny")
+
+
+def test_a_guest_that_computes_ends_with_its_simulator(tmp_path):
+    spin = script(tmp_path, "while :; do :; done")
+    run = [*UFSIM, "linux", "--scheme", "ufs", "--profile", "tiny", "--fs", "none", "--script", str(spin)]
+    with subprocess.Popen(run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as simulator:
+        until(lambda: any(used > 0.5 for used in of_guest(simulator.pid).values()))
+        groups = {stat(process)[2] for process in of_guest(simulator.pid)}
+        simulator.kill()
+    killed = time.monotonic()
+    until(lambda: not any(stat(process)[2] in groups for process in processes()))
+    assert groups and time.monotonic() - killed < 2
+
+
+def of_guest(simulator: int) -> dict[Path, float]:
+    """Processes of a simulator's guest, and the seconds for which their programs have computed."""
+    ours = [process for process in processes() if stat(process)[1] == str(simulator)]
+    groups = {stat(process)[2] for process in ours} - {str(os.getpgrp())}
+    found = {process: stat(process) for process in processes()}
+    tick = os.sysconf("SC_CLK_TCK")
+    return {process: int(told[11]) / tick for process, told in found.items() if told[2] in groups}
+
+
+def processes() -> list[Path]:
+    """All that have not ended."""
+    return [process for process in Path("/proc").glob("[0-9]*") if stat(process)[0] not in "XZ"]
+
+
+def stat(process: Path) -> list[str]:
+    """Its state, the process that made it, its group, and so on (proc(5), from field 3 on)."""
+    try:
+        return (process / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ["X", "", "", *["0"] * 9]
 
 
 def test_without_a_kernel_one_line_says_what_is_missing(tmp_path, monkeypatch):

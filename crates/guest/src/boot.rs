@@ -84,6 +84,8 @@ fn errno(what: &'static str) -> impl Fn(rustix::io::Errno) -> GuestError {
 #[derive(Debug)]
 pub struct Guest {
     child: Child,
+    /// Ends the guest when this process is gone.
+    watcher: Child,
     page: Page,
     /// Its memory.
     pub ram: Ram,
@@ -119,7 +121,8 @@ impl Guest {
         match greeting(&socket) {
             Ok((memory, first, bytes)) => {
                 let ram = Ram::map(&memory, first, bytes).map_err(io_error("memory of the guest"))?;
-                Ok(Guest { child, page, ram, boot: boot.clone(), _socket: socket, processors })
+                let watcher = watcher(&child).map_err(io_error("sh"))?;
+                Ok(Guest { child, watcher, page, ram, boot: boot.clone(), _socket: socket, processors })
             }
             Err(error) => {
                 let _ = sched_setaffinity(None, &processors);
@@ -176,6 +179,8 @@ impl Guest {
 impl Drop for Guest {
     /// The guest's power is off.
     fn drop(&mut self) {
+        let _ = self.watcher.kill();
+        let _ = self.watcher.wait();
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
             kill(&mut self.child);
         }
@@ -216,6 +221,15 @@ fn command(boot: &Boot, page: &OwnedFd, socket: &OwnedFd) -> Result<Command, Gue
     let second = console.try_clone().map_err(io_error("console"))?;
     command.stdin(Stdio::null()).stdout(console).stderr(second).process_group(0);
     Ok(command)
+}
+
+/// A process that waits for the end of this one, and then ends the guest. By itself the guest finds out in its next turn,
+/// and a program that computes gives none.
+fn watcher(guest: &Child) -> io::Result<Child> {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "read -r _; kill -s KILL -- \"-$0\""]).arg(guest.id().to_string());
+    command.env_clear().current_dir("/").process_group(0);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
 }
 
 /// The greeting, with the guest's memory.
