@@ -223,8 +223,8 @@ fn command(boot: &Boot, page: &OwnedFd, socket: &OwnedFd) -> Result<Command, Gue
     Ok(command)
 }
 
-/// A process that waits for the end of this one, and then ends the guest. By itself the guest finds out in its next turn,
-/// and a program that computes gives none.
+/// A process that waits for the end of this one, and then ends the guest. By itself the guest finds out in its next
+/// turn, and a program that computes gives none.
 fn watcher(guest: &Child) -> io::Result<Child> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "read -r _; kill -s KILL -- \"-$0\""]).arg(guest.id().to_string());
