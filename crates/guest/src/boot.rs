@@ -83,17 +83,13 @@ fn errno(what: &'static str) -> impl Fn(rustix::io::Errno) -> GuestError {
 /// A guest that runs.
 #[derive(Debug)]
 pub struct Guest {
-    child: Child,
-    /// Ends the guest when this process is gone.
-    watcher: Child,
+    process: Process,
     page: Page,
     /// Its memory.
     pub ram: Ram,
     boot: Boot,
     /// Both ends live as long as this does.
     _socket: UnixStream,
-    /// The processors of this thread before it shared one with the guest.
-    processors: CpuSet,
 }
 
 impl Guest {
@@ -108,33 +104,13 @@ impl Guest {
         let (socket, theirs) = UnixStream::pair().map_err(io_error("socket"))?;
         let theirs = OwnedFd::from(theirs);
         rustix::io::fcntl_setfd(&theirs, FdFlags::empty()).map_err(errno("socket"))?;
-        let processors = share_a_processor()?;
-        let spawned = command(boot, &page_file, &theirs)?.spawn();
-        let mut child = match spawned {
-            Ok(child) => child,
-            Err(error) => {
-                let _ = sched_setaffinity(None, &processors);
-                return Err(GuestError::Io { what: "setarch (package util-linux)", error });
-            }
+        let mut process = Process::start(boot, &page_file, theirs)?;
+        let (memory, first, bytes) = match greeting(&socket) {
+            Err(GuestError::Io { .. }) => return Err(died(boot, process.child.wait())),
+            greeted => greeted?,
         };
-        drop(theirs);
-        match greeting(&socket) {
-            Ok((memory, first, bytes)) => {
-                let ram = Ram::map(&memory, first, bytes).map_err(io_error("memory of the guest"))?;
-                let watcher = watcher(&child).map_err(io_error("sh"))?;
-                Ok(Guest { child, watcher, page, ram, boot: boot.clone(), _socket: socket, processors })
-            }
-            Err(error) => {
-                let _ = sched_setaffinity(None, &processors);
-                match error {
-                    GuestError::Io { .. } => Err(died(boot, child.wait())),
-                    other => {
-                        kill(&mut child);
-                        Err(other)
-                    }
-                }
-            }
-        }
+        let ram = Ram::map(&memory, first, bytes).map_err(io_error("memory of the guest"))?;
+        Ok(Guest { process, page, ram, boot: boot.clone(), _socket: socket })
     }
 
     /// Waits for a while until the guest gives the turn; `None` if it has not.
@@ -143,7 +119,7 @@ impl Guest {
     /// If it dies, or says what the protocol does not have.
     pub fn turn(&mut self) -> Result<Option<Asked>, GuestError> {
         if !self.page.wait().map_err(io_error("futex"))? {
-            let ended = self.child.try_wait().map_err(io_error("the guest's process"))?;
+            let ended = self.process.child.try_wait().map_err(io_error("the guest's process"))?;
             return ended.map_or(Ok(None), |status| Err(died(&self.boot, Ok(status))));
         }
         match self.page.asked() {
@@ -162,8 +138,7 @@ impl Guest {
     /// # Errors
     /// If it has ended in another way.
     pub fn end(mut self) -> Result<(), GuestError> {
-        let status = self.child.wait();
-        match status {
+        match self.process.child.wait() {
             Ok(status) if status.success() => Ok(()),
             other => Err(died(&self.boot, other)),
         }
@@ -171,31 +146,71 @@ impl Guest {
 
     /// Leaves it to the process of which this one is a copy.
     pub fn leave(self) {
-        let _ = sched_setaffinity(None, &self.processors);
+        self.process.processor.give_back();
         std::mem::forget(self);
     }
 }
 
-impl Drop for Guest {
-    /// The guest's power is off.
-    fn drop(&mut self) {
-        let _ = self.watcher.kill();
-        let _ = self.watcher.wait();
-        if !matches!(self.child.try_wait(), Ok(Some(_))) {
-            kill(&mut self.child);
-        }
-        let _ = sched_setaffinity(None, &self.processors);
+/// A guest's process. When this is dropped, its power is off.
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    /// Ends the guest when this process is gone.
+    watcher: Option<Child>,
+    processor: OneProcessor,
+}
+
+impl Process {
+    fn start(boot: &Boot, page: &OwnedFd, socket: OwnedFd) -> Result<Process, GuestError> {
+        let mut command = command(boot, page, &socket)?;
+        let processor = OneProcessor::shared()?;
+        let child = command.spawn().map_err(io_error("setarch (package util-linux)"))?;
+        // Only the guest has its end, so that its death is seen there.
+        drop(socket);
+        let mut process = Process { child, watcher: None, processor };
+        process.watcher = Some(watcher(&process.child).map_err(io_error("sh"))?);
+        Ok(process)
     }
 }
 
-/// Both sides take turns, so a second processor would only make them wait longer. The guest inherits this thread's.
-fn share_a_processor() -> Result<CpuSet, GuestError> {
-    let before = sched_getaffinity(None).map_err(errno("processors"))?;
-    // The one of this moment, so that sessions side by side do not share one.
-    let mut one = CpuSet::new();
-    one.set(sched_getcpu());
-    sched_setaffinity(None, &one).map_err(errno("processors"))?;
-    Ok(before)
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(watcher) = &mut self.watcher {
+            let _ = watcher.kill();
+            let _ = watcher.wait();
+        }
+        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            kill(&mut self.child);
+        }
+    }
+}
+
+/// This thread keeps to one processor, which the guest inherits: both sides take turns, so a second one would only make
+/// them wait longer. When this is dropped, the thread has all of its processors again.
+#[derive(Debug)]
+struct OneProcessor {
+    before: CpuSet,
+}
+
+impl OneProcessor {
+    fn shared() -> Result<OneProcessor, GuestError> {
+        let before = sched_getaffinity(None).map_err(errno("processors"))?;
+        // The one of this moment, so that sessions side by side do not share one.
+        let mut one = CpuSet::new();
+        one.set(sched_getcpu());
+        sched_setaffinity(None, &one).map_err(errno("processors"))?;
+        Ok(OneProcessor { before })
+    }
+
+    fn give_back(&self) {
+        let _ = sched_setaffinity(None, &self.before);
+    }
+}
+
+impl Drop for OneProcessor {
+    fn drop(&mut self) {
+        self.give_back();
+    }
 }
 
 fn command(boot: &Boot, page: &OwnedFd, socket: &OwnedFd) -> Result<Command, GuestError> {
@@ -275,4 +290,27 @@ fn died(boot: &Boot, status: io::Result<ExitStatus>) -> GuestError {
     let text = std::fs::read(boot.folder.join("console")).unwrap_or_default();
     let tail = &text[text.len().saturating_sub(CONSOLE_TAIL)..];
     GuestError::Died { status, console: String::from_utf8_lossy(tail).into_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn boot(kernel: &str, folder: PathBuf) -> Boot {
+        Boot { kernel: kernel.into(), folder, memory_mib: 64, seed: 1, cost: Cost::default(), parameters: Vec::new() }
+    }
+
+    /// Neither a folder that is not there nor a program that does not greet leaves this thread on one processor.
+    #[test]
+    fn a_guest_that_does_not_start_leaves_the_thread_its_processors() {
+        let folder = std::env::temp_dir().join(format!("ufsim-boot-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let before = sched_getaffinity(None).unwrap();
+        let refused = Guest::start(&boot("/bin/false", "no such folder".into())).unwrap_err();
+        assert!(matches!(refused, GuestError::Io { what: "console", .. }), "{refused}");
+        let died = Guest::start(&boot("/bin/false", folder.clone())).unwrap_err();
+        assert!(matches!(&died, GuestError::Died { status, .. } if status == "exit status: 1"), "{died}");
+        assert_eq!(sched_getaffinity(None).unwrap(), before);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }
