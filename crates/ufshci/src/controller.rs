@@ -257,8 +257,10 @@ impl<M: Medium> Controller<M> {
     }
 
     fn give_up(&mut self, slot: u8) {
-        self.counters.aborted_slots += u64::from(self.slots.give_up(slot));
+        let due = self.due.len();
         self.due.retain(|due| !matches!(due.what, What::Respond { slot: one, .. } if one == slot));
+        let was_due = self.due.len() < due;
+        self.counters.aborted_slots += u64::from(self.slots.give_up(slot) || was_due);
     }
 
     /// Clears a slot of the transfer request list.

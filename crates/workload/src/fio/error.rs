@@ -117,8 +117,8 @@ pub struct Warning {
     pub key: String,
     /// What happens instead.
     pub message: String,
-    /// Whether fio would issue other requests, or at other times, because of this option.
-    pub changes_requests: bool,
+    /// Whether fio itself, on a simulated device in `ufsim linux`, does what the option says.
+    pub fio_can: bool,
 }
 
 impl std::fmt::Display for Warning {
@@ -126,7 +126,8 @@ impl std::fmt::Display for Warning {
         if let Some(file) = &self.included {
             write!(f, "{file}: ")?;
         }
-        write!(f, "line {}: option {:?}: {}", self.line, self.key, self.message)
+        write!(f, "line {}: option {:?}: {}", self.line, self.key, self.message)?;
+        if self.fio_can { f.write_str("; ufsim linux runs fio itself") } else { Ok(()) }
     }
 }
 

@@ -236,7 +236,7 @@ impl Default for Options {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Outcome {
     Taken,
-    /// Accepted with a remark; true if fio would issue other requests.
+    /// Accepted with a remark; true if fio itself, in `ufsim linux`, does what the option says.
     Remark(String, bool),
     Unknown,
 }
@@ -364,7 +364,7 @@ impl Options {
             }
             "zonemode" => self.set_zonemode(value)?,
             "zoneskip" if value.ends_with(['%', 'z']) => {
-                remark("is of zoned devices here, which are not modelled", true)
+                remark("is of zoned devices here, which are not modelled", false)
             }
             "zoneskip" => {
                 self.zoneskip = value::bytes(value)?;
@@ -383,7 +383,7 @@ impl Options {
             }
             "directory" => remark("there is no file system here: the job's file lies on the device itself", false),
             _ if super::known::CHANGES_REQUESTS.contains(&key) => {
-                remark("is not modelled and is ignored; fio would issue other requests or at other times", true)
+                remark("is not modelled and is ignored, so requests are others or come at other times", true)
             }
             _ if super::known::NO_EFFECT.contains(&key) || super::known::OF_ENGINES.contains(&key) => {
                 remark("has no meaning on a simulated device and is ignored", false)
@@ -396,7 +396,7 @@ impl Options {
         self.zones_in_turn = value == "strided";
         match value {
             "none" | "strided" => Ok(Outcome::Taken),
-            "zbd" => Ok(remark("is not modelled (a zoned device): zones are ignored", true)),
+            "zbd" => Ok(remark("is not modelled (a zoned device): zones are ignored", false)),
             _ => Err("none, strided or zbd"),
         }
     }
@@ -487,6 +487,6 @@ impl Options {
     }
 }
 
-fn remark(message: &str, changes_requests: bool) -> Outcome {
-    Outcome::Remark(message.to_owned(), changes_requests)
+fn remark(message: &str, fio_can: bool) -> Outcome {
+    Outcome::Remark(message.to_owned(), fio_can)
 }

@@ -267,7 +267,7 @@ impl Parser<'_> {
         }
         match outcome {
             Outcome::Taken => {}
-            Outcome::Remark(message, changes_requests) => self.warn(key, message, changes_requests),
+            Outcome::Remark(message, fio_can) => self.warn(key, message, fio_can),
             Outcome::Unknown => {
                 return Err(ConfigError::UnknownOption { path, line, key: shortened(key) });
             }
@@ -280,9 +280,9 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn warn(&mut self, key: &str, message: String, changes_requests: bool) {
+    fn warn(&mut self, key: &str, message: String, fio_can: bool) {
         let included = (self.files.len() > 1).then(|| self.path.clone());
-        self.parsed.warnings.push(Warning { included, line: self.line, key: key.into(), message, changes_requests });
+        self.parsed.warnings.push(Warning { included, line: self.line, key: key.into(), message, fio_can });
     }
 
     /// fio's random map gives each block once, and shortens requests that reach into what was given.
@@ -299,7 +299,7 @@ impl Parser<'_> {
                         "with a random map fio shortens requests that reach into blocks of others, and makes more \
                               of them; here they keep their length (norandommap=1 is the same in both)"
                             .into(),
-                    changes_requests: true,
+                    fio_can: true,
                 });
             }
         }
@@ -316,7 +316,7 @@ impl Parser<'_> {
                     line: job.line,
                     key: "time_based".into(),
                     message: "needs runtime; without it the job makes one pass, as in fio".into(),
-                    changes_requests: false,
+                    fio_can: false,
                 });
             }
         }

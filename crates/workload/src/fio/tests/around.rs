@@ -63,7 +63,7 @@ fn variables_come_from_the_environment_and_are_told() {
     assert_eq!(file.whole(), Some("[a]\nrw=write\nsize=16k\nbs=4k\n"));
     let told: Vec<String> = file.warnings().iter().map(ToString::to_string).collect();
     assert_eq!(told[0], "line 3: option \"size\": ${SIZE} is \"16k\" in the environment");
-    assert_eq!((told.len(), file.warnings()[0].changes_requests), (3, false));
+    assert_eq!((told.len(), file.warnings()[0].fio_can), (3, false));
     // A value may hold what is no value anywhere else.
     assert_eq!(
         around.refused("[a]\nsize=${NONE}\n"),

@@ -110,14 +110,14 @@ fn options_that_do_nothing_here_are_warned_about() {
     let text = "[a]\nsize=1m\nioengine=libaio\ndirectory=/mnt\nrefill_buffers\nzonemode=zbd\ndirect=0\nioengine=psync\n\
                 direct=1\nbuffered=0\nkb_base=1024\nfile_service_type=zipf:1.2\n";
     let file = JobFile::parse(text, "t.fio").unwrap();
-    let found: Vec<_> = file.warnings().iter().map(|w| (w.line, w.key.as_str(), w.changes_requests)).collect();
+    let found: Vec<_> = file.warnings().iter().map(|w| (w.line, w.key.as_str(), w.fio_can)).collect();
     assert_eq!(
         found,
         [
             (3, "ioengine", false),
             (4, "directory", false),
             (5, "refill_buffers", false),
-            (6, "zonemode", true),
+            (6, "zonemode", false),
             (7, "direct", true),
             (8, "ioengine", false),
             (12, "file_service_type", true)
@@ -125,6 +125,9 @@ fn options_that_do_nothing_here_are_warned_about() {
     );
     let message = "line 5: option \"refill_buffers\": has no meaning on a simulated device and is ignored";
     assert_eq!(file.warnings()[2].to_string(), message);
+    let message = "line 12: option \"file_service_type\": is not modelled: files take turns (roundrobin); ufsim linux runs \
+                   fio itself";
+    assert_eq!(file.warnings()[6].to_string(), message);
 }
 
 #[test]
