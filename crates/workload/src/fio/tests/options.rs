@@ -125,8 +125,8 @@ fn options_that_do_nothing_here_are_warned_about() {
     );
     let message = "line 5: option \"refill_buffers\": has no meaning on a simulated device and is ignored";
     assert_eq!(file.warnings()[2].to_string(), message);
-    let message = "line 12: option \"file_service_type\": is not modelled: files take turns (roundrobin); ufsim linux runs \
-                   fio itself";
+    let message = "line 12: option \"file_service_type\": is not modelled: files take turns (roundrobin); ufsim linux \
+                   runs fio itself";
     assert_eq!(file.warnings()[6].to_string(), message);
 }
 
