@@ -145,8 +145,7 @@ def test_kernel_and_model_kill_the_same_and_launch_as_fast():
         assert guest["kernel_kills"] == 0
         for name, most in (("cold", 3), ("kills_of_apps", 3), ("launch", 0.05), ("front", 0.05)):
             assert abs(guest[name] - model[name]) <= most, f"{case.name}: {name}"
-        # A warm launch that waits for memory takes some 300 ms more, which is 3% of the mean of warm ones. In the guest
-        # up to three more wait (docs/data/two-hosts-memory.json).
-        for name, scatter in (("cold_ms", 0.06), ("warm_ms", 0.1), ("reclaimed_mib", 0.06)):
+        # The mean of a dozen warm launches is moved by any that waits for memory, and who waits differs.
+        for name, scatter in (("cold_ms", 0.06), ("warm_median_ms", 0.03), ("reclaimed_mib", 0.06)):
             assert guest[name] == pytest.approx(model[name], rel=scatter), f"{case.name}: {name}"
         assert guest["kills_of_services"] == pytest.approx(model["kills_of_services"], rel=0.4)

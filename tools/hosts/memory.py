@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 from typing import Any
 
 import ufsim
@@ -233,13 +233,14 @@ def levels(found: Iterable[int]) -> dict[str, int]:
 
 
 def launch_times(times: dict[str, list[float]]) -> Row:
-    """Launches by whether there was a process, and their mean times."""
+    """Launches by whether there was a process, and their times. One that waits for memory moves a mean."""
     return {
         "launches": sum(len(own) for own in times.values()),
         "cold": len(times["cold"]),
         "launch_ms": average([ms for own in times.values() for ms in own]),
         "cold_ms": average(times["cold"]),
         "warm_ms": average(times["warm"]),
+        "warm_median_ms": median(times["warm"]) if times["warm"] else None,
     }
 
 
