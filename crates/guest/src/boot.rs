@@ -3,13 +3,15 @@
 use std::fs::File;
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use rustix::fs::MemfdFlags;
-use rustix::io::FdFlags;
+use rustix::io::{Errno, FdFlags};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
@@ -25,6 +27,8 @@ const MAGIC: u32 = 0x7366_6375;
 const VERSION: u32 = 3;
 /// Bytes of the greeting: magic, version, first byte and size of the memory.
 const HELLO_BYTES: usize = 24;
+/// A kernel looks for its device in its first second, on a busy machine within some.
+const GREETS_WITHIN: Duration = Duration::from_secs(60);
 /// What the guest's clock says at the beginning: 2020-01-01.
 const CLOCK_NS: u64 = 1_577_836_800_000_000_000;
 /// Bytes of the console that an error tells.
@@ -76,7 +80,7 @@ fn io_error(what: &'static str) -> impl Fn(io::Error) -> GuestError {
     move |error| GuestError::Io { what, error }
 }
 
-fn errno(what: &'static str) -> impl Fn(rustix::io::Errno) -> GuestError {
+fn errno(what: &'static str) -> impl Fn(Errno) -> GuestError {
     move |error| GuestError::Io { what, error: error.into() }
 }
 
@@ -105,7 +109,7 @@ impl Guest {
         let theirs = OwnedFd::from(theirs);
         rustix::io::fcntl_setfd(&theirs, FdFlags::empty()).map_err(errno("socket"))?;
         let mut process = Process::start(boot, &page_file, theirs)?;
-        let (memory, first, bytes) = match greeting(&socket) {
+        let (memory, first, bytes) = match greeting(&socket, GREETS_WITHIN) {
             Err(GuestError::Io { .. }) => return Err(died(boot, process.child.wait())),
             greeted => greeted?,
         };
@@ -145,7 +149,7 @@ impl Guest {
     }
 
     /// Leaves it to the process of which this one is a copy.
-    pub fn leave(self) {
+    pub fn leave(mut self) {
         self.process.processor.give_back();
         std::mem::forget(self);
     }
@@ -163,7 +167,7 @@ struct Process {
 impl Process {
     fn start(boot: &Boot, page: &OwnedFd, socket: OwnedFd) -> Result<Process, GuestError> {
         let mut command = command(boot, page, &socket)?;
-        let processor = OneProcessor::shared()?;
+        let processor = OneProcessor::taken()?;
         let child = command.spawn().map_err(io_error("setarch (package util-linux)"))?;
         // Only the guest has its end, so that its death is seen there.
         drop(socket);
@@ -186,24 +190,31 @@ impl Drop for Process {
 }
 
 /// This thread keeps to one processor, which the guest inherits: both sides take turns, so a second one would only make
-/// them wait longer. When this is dropped, the thread has all of its processors again.
+/// them wait longer. Guests side by side have one each, as long as there are enough. When this is dropped, the thread
+/// has all of its processors again.
 #[derive(Debug)]
 struct OneProcessor {
     before: CpuSet,
+    /// Shows the others that the processor is taken, until the last process that has it is gone.
+    mark: Option<UnixDatagram>,
 }
 
 impl OneProcessor {
-    fn shared() -> Result<OneProcessor, GuestError> {
+    fn taken() -> Result<OneProcessor, GuestError> {
         let before = sched_getaffinity(None).map_err(errno("processors"))?;
-        // The one of this moment, so that sessions side by side do not share one.
+        let here = sched_getcpu();
+        let others = (0..CpuSet::MAX_CPU).filter(|&cpu| before.is_set(cpu));
+        let free = std::iter::once(here).chain(others).find_map(|cpu| Some((cpu, mark(cpu)?)));
+        let (cpu, mark) = free.map_or((here, None), |(cpu, mark)| (cpu, Some(mark)));
         let mut one = CpuSet::new();
-        one.set(sched_getcpu());
+        one.set(cpu);
         sched_setaffinity(None, &one).map_err(errno("processors"))?;
-        Ok(OneProcessor { before })
+        Ok(OneProcessor { before, mark })
     }
 
-    fn give_back(&self) {
+    fn give_back(&mut self) {
         let _ = sched_setaffinity(None, &self.before);
+        self.mark = None;
     }
 }
 
@@ -211,6 +222,12 @@ impl Drop for OneProcessor {
     fn drop(&mut self) {
         self.give_back();
     }
+}
+
+/// The name of a processor, which only one process on this machine can have; `None` if another one has it.
+fn mark(cpu: usize) -> Option<UnixDatagram> {
+    let name = SocketAddr::from_abstract_name(format!("ufsim guest on processor {cpu}")).ok()?;
+    UnixDatagram::bind_addr(&name).ok()
 }
 
 fn command(boot: &Boot, page: &OwnedFd, socket: &OwnedFd) -> Result<Command, GuestError> {
@@ -248,12 +265,16 @@ fn watcher(guest: &Child) -> io::Result<Child> {
 }
 
 /// The greeting, with the guest's memory.
-fn greeting(socket: &UnixStream) -> Result<(OwnedFd, u64, u64), GuestError> {
+fn greeting(socket: &UnixStream, within: Duration) -> Result<(OwnedFd, u64, u64), GuestError> {
+    socket.set_read_timeout(Some(within)).map_err(io_error("greeting"))?;
     let mut bytes = [0; HELLO_BYTES];
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut parts = [IoSliceMut::new(&mut bytes)];
-    let got = recvmsg(socket, &mut parts, &mut control, RecvFlags::empty()).map_err(errno("greeting"))?;
+    let got = recvmsg(socket, &mut parts, &mut control, RecvFlags::empty()).map_err(|error| match error {
+        Errno::AGAIN => GuestError::Unfit(format!("it has not looked for its device within {within:?}")),
+        other => errno("greeting")(other),
+    })?;
     if got.bytes == 0 {
         return Err(GuestError::Io { what: "greeting", error: io::ErrorKind::UnexpectedEof.into() });
     }
@@ -312,5 +333,36 @@ mod tests {
         assert!(matches!(&died, GuestError::Died { status, .. } if status == "exit status: 1"), "{died}");
         assert_eq!(sched_getaffinity(None).unwrap(), before);
         std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_guest_that_does_not_greet_is_not_waited_for() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let refused = greeting(&ours, Duration::from_millis(1)).unwrap_err().to_string();
+        assert!(refused.contains("it has not looked for its device within 1ms; build it again"), "{refused}");
+    }
+
+    /// A processor that no machine has stands for one that no other guest takes meanwhile.
+    #[test]
+    fn a_processor_is_one_guest_s_until_that_has_ended() {
+        let first = mark(CpuSet::MAX_CPU).unwrap();
+        assert!(mark(CpuSet::MAX_CPU).is_none());
+        drop(first);
+        assert!(mark(CpuSet::MAX_CPU).is_some());
+    }
+
+    /// More guests than processors: each that found one free has it for itself, the others share.
+    #[test]
+    fn guests_side_by_side_have_different_processors() {
+        let all = sched_getaffinity(None).unwrap();
+        let take = || {
+            let one = (OneProcessor::taken().unwrap(), sched_getcpu());
+            sched_setaffinity(None, &all).unwrap();
+            one
+        };
+        let taken: Vec<_> = (0..=all.count()).map(|_| take()).collect();
+        let alone: Vec<_> = taken.iter().filter(|(one, _)| one.mark.is_some()).map(|&(_, cpu)| cpu).collect();
+        assert_eq!(alone.iter().collect::<std::collections::BTreeSet<_>>().len(), alone.len(), "{alone:?}");
+        assert!(taken.iter().any(|(one, _)| one.mark.is_none()));
     }
 }
