@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ufsim_papers.record_text import record_text
+
 
 def origin(version: str) -> dict[str, Any]:
     """What every record begins with."""
@@ -30,7 +32,7 @@ def keep(path: Path | None, record: Mapping[str, Any]) -> None:
     """Writes a record, if there is a file for it."""
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        path.write_text(record_text(record) + "\n", encoding="utf-8")
 
 
 def kept(path: Path) -> dict[str, Any]:

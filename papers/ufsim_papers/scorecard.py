@@ -21,6 +21,7 @@ from ufsim_papers.folders import FOLDERS, PAPERS
 from ufsim_papers.intervals import Interval
 from ufsim_papers.judged import CLASSES, Outcome, Part, counted, outcomes
 from ufsim_papers.markdown import table
+from ufsim_papers.record_text import record_text
 
 README = FOLDERS / "README.md"
 MARKS = {
@@ -55,14 +56,8 @@ class Scorecard:
         return Scorecard(claims, {name: own for name, own in self.tables.items() if name.startswith(f"{paper}/")})
 
     def text(self) -> str:
-        """The scorecard as JSON, with a line for each part."""
-        claims = []
-        for name, entry in self.claims.items():
-            parts = ",\n   ".join(map(json.dumps, entry["measured"]))
-            head = "".join(f"{json.dumps(key)}: {json.dumps(entry[key])}, " for key in ("version", "seed", "seeds"))
-            claims.append(f'  "{name}": {{{head}"measured": [\n   {parts}]}}')
-        tables = json.dumps(self.tables, indent=1).replace("\n", "\n ")
-        return '{\n "claims": {\n' + ",\n".join(claims) + f'\n }},\n "tables": {tables}\n}}\n'
+        """The scorecard as JSON."""
+        return record_text({"claims": self.claims, "tables": self.tables}) + "\n"
 
 
 def samples_of(claim: str, part: Entry, seed: int) -> list[Sample]:

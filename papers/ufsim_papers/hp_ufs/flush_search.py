@@ -16,7 +16,6 @@ geometric mean of its applications.
 """
 
 import argparse
-import json
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +31,7 @@ from ufsim import Spec, StateCache, outputs
 from ufsim_papers.figure import Setting
 from ufsim_papers.folders import FOLDERS
 from ufsim_papers.hp_ufs import apps, gc, writes
+from ufsim_papers.record_text import record_text
 
 KEPT = FOLDERS / "hp-ufs/flush-search.json"
 SCHEMES = ("ufs", "hpb")
@@ -120,17 +120,6 @@ def search(scheme: str, setting: Setting, each: Callable[..., Any]) -> dict[str,
     return {"without": {name: base[name] for name in names}, "points": points[1:], "best": best}
 
 
-def text(found: dict[str, Any]) -> str:
-    """The search as JSON, with a line for each setting that was tried."""
-    schemes = []
-    for name, of_scheme in found["schemes"].items():
-        points = ",\n   ".join(json.dumps(point) for point in of_scheme["points"])
-        others = "".join(f',\n  "{key}": {json.dumps(of_scheme[key])}' for key in ("without", "best"))
-        schemes.append(f' "{name}": {{"points": [\n   {points}]{others}}}')
-    head = ", ".join(f'"{key}": {json.dumps(value)}' for key, value in found.items() if key != "schemes")
-    return f'{{{head}, "schemes": {{\n' + ",\n".join(schemes) + "}}\n"
-
-
 def main() -> None:
     """Searches, and writes all that was tried."""
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
@@ -139,7 +128,8 @@ def main() -> None:
     chosen = options.parse_args()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         schemes = {name: search(name, Setting(traces=chosen.traces), pool.map) for name in SCHEMES}
-    failures = outputs.write([(chosen.out, outputs.text(text({"ufsim": ufsim.__version__, "schemes": schemes})))])
+    record = record_text({"ufsim": ufsim.__version__, "schemes": schemes})
+    failures = outputs.write([(chosen.out, outputs.text(f"{record}\n"))])
     if failures:
         raise outputs.Unwritten(failures)
     for name, of_scheme in schemes.items():

@@ -5,7 +5,6 @@ Each figure of each simulator is derived (`closed_network`), and ufsim's are mea
 """
 
 import argparse
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
@@ -14,6 +13,7 @@ import ufsim
 from ufsim import outputs
 from ufsim_papers.folders import FOLDERS
 from ufsim_papers.mqsim.closed_network import Network
+from ufsim_papers.record_text import record_text
 
 PROFILE = "mqsim"
 RESULT = FOLDERS / "mqsim/figures.json"
@@ -196,7 +196,7 @@ def rounded(made: Any) -> Any:
 def main() -> None:
     """Writes everything that the page shows."""
     argparse.ArgumentParser(description=__doc__.split("\n")[0]).parse_args()
-    failures = outputs.write([(RESULT, outputs.text(json.dumps(document(), indent=1) + "\n"))])
+    failures = outputs.write([(RESULT, outputs.text(record_text(document()) + "\n"))])
     if failures:
         raise outputs.Unwritten(failures)
     print(f"{RESULT.name} is written")
