@@ -24,15 +24,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python" / "ufsim" 
 
 import cpio
 from place import cache, newest
+from stand_ins import stand_ins
 
 HERE = Path(__file__).resolve().parent / "guest"
 #: Debian packages: what builds the kernel, and what the guest has.
 TOOLS = ["flex", "bison", "bc", "gcc", "make", "libc6-dev", "xz-utils", "dpkg-dev"]
 GUEST = ["busybox-static", "fio", "f2fs-tools", "e2fsprogs", "sqlite3"]
 #: Programs of the guest that are not busybox's.
-PROGRAMS = ("mkfs.f2fs", "fsck.f2fs", "mke2fs", "e2fsck", "sqlite3")
-#: Programs with an archive of their own, for whoever uses them: fio is linked with 80 MB of libraries.
-APART = ("fio",)
+PROGRAMS = ("mkfs.f2fs", "fsck.f2fs", "mke2fs", "e2fsck", "sqlite3", "fio")
 #: Lines of the configuration that a kernel does not know: HPB left Linux in 6.6.
 UNKNOWN = {"6.1": (), "6.12": ("CONFIG_SCSI_UFS_HPB=y",)}
 #: What is done to the kernel's files: file, what has to be there, what takes its place.
@@ -381,8 +380,8 @@ def install(packages: list[str]) -> None:
 
 def digest(version: str, config: str) -> str:
     """A name for everything that decides the result."""
-    parts = [version, config, output("gcc", "--version"), Path(__file__).read_text()]
-    parts += [path.read_text() for path in sorted(HERE.iterdir())]
+    parts = [version, config, output("gcc", "--version")]
+    parts += [path.read_text() for path in (*sorted(HERE.parent.glob("*.py")), *sorted(HERE.iterdir()))]
     parts += [output("dpkg-query", "-W", "-f", "${Package} ${Version}\n", *GUEST)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
@@ -396,14 +395,13 @@ def build(package: str, version: str, config: str, place: Path) -> None:
     (work / "config").write_text(config)
     kernel = compile_kernel(package, work)
     shutil.copy(kernel, work / "linux")
-    archives, tools = first_files()
-    for name, content in archives.items():
-        (work / name).write_bytes(content)
-    digests = {**{name: sha(work / name) for name in ("linux", *archives)}, **tools}
+    initrd, tools = first_files()
+    (work / "initrd").write_bytes(initrd)
+    digests = {**{name: sha(work / name) for name in ("linux", "initrd")}, **tools}
     told = {"kernel": f"{package} {version}", "build_seconds": round(time.monotonic() - began), "digests": digests}
     (work / "manifest.json").write_text(json.dumps(told, indent=1) + "\n")
     for leftover in work.iterdir():
-        if leftover.name not in ("linux", *archives, "manifest.json"):
+        if leftover.name not in ("linux", "initrd", "manifest.json"):
             shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
     shutil.rmtree(place, ignore_errors=True)
     work.rename(place)
@@ -467,8 +465,8 @@ def sha(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def first_files() -> tuple[dict[str, bytes], dict[str, str]]:
-    """The archives of the first file system by name, and the digests of its programs."""
+def first_files() -> tuple[bytes, dict[str, str]]:
+    """The archive of the first file system, and the digests of its programs."""
     names = "bin dev etc host job lib lib64 mnt out proc root sbin sys tmp usr usr/bin usr/lib usr/sbin"
     folders = names.split()
     busybox, player = Path(shutil.which("busybox") or ""), compiled("player")
@@ -481,11 +479,9 @@ def first_files() -> tuple[dict[str, bytes], dict[str, str]]:
         cpio.file("usr/sbin/player", player, executable=True),
         cpio.file("usr/sbin/set-disk", (HERE / "set-disk").read_bytes(), executable=True),
     ]
-    digests, there = {"busybox": sha(busybox), "player": hashlib.sha256(player).hexdigest()}, set(folders)
-    entries += packed(PROGRAMS, there, digests)
-    archives = {"initrd": cpio.archive(entries)}
-    archives.update({name: cpio.archive(packed((name,), set(there), digests)) for name in APART})
-    return archives, digests
+    digests = {"busybox": sha(busybox), "player": hashlib.sha256(player).hexdigest()}
+    entries += packed(set(folders), digests)
+    return cpio.archive(entries), digests
 
 
 def compiled(name: str) -> bytes:
@@ -498,31 +494,38 @@ def compiled(name: str) -> bytes:
         return made.read_bytes()
 
 
-def packed(programs: tuple[str, ...], there: set[str], digests: dict[str, str]) -> list[cpio.Entry]:
-    """Programs with the libraries that are not there yet."""
-    entries, wanted = [], {}
-    for name in programs:
+def packed(there: set[str], digests: dict[str, str]) -> list[cpio.Entry]:
+    """The programs with their libraries, in folders that are there or made here."""
+    entries, wanted = [], dict[str, bytes]()
+    for name in PROGRAMS:
         found = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
         if not found:
             raise SystemExit(f"{name} is not there, though its package is installed")
         digests[name] = sha(Path(found))
         entries.append(cpio.file(f"usr/sbin/{name}", Path(found).read_bytes(), executable=True))
         wanted.update(libraries(Path(found)))
-    for target, source in sorted(wanted.items()):
-        if target in there:
-            continue
+    for target, content in sorted(wanted.items()):
         parents = [str(one) for one in reversed(list(Path(target).parents)[:-1])]
         entries += [cpio.directory(one) for one in parents if one not in there]
-        there.update((*parents, target))
-        entries.append(cpio.file(target, source.read_bytes(), executable=True))
+        there.update(parents)
+        entries.append(cpio.file(target, content, executable=True))
     return entries
 
 
-def libraries(program: Path) -> dict[str, Path]:
-    """What a program is linked with: its place in the guest, and the file."""
-    lines = output("ldd", str(program)).splitlines()
-    paths = [re.search(r"(?:=> )?(/\S+) \(0x", line) for line in lines]
-    return {found.group(1).lstrip("/"): Path(found.group(1)).resolve() for found in paths if found}
+def libraries(program: Path) -> dict[str, bytes]:
+    """What a program is linked with in the guest: places and contents."""
+    with tempfile.TemporaryDirectory() as folder:
+        stand_ins(program, Path(folder))
+        told = subprocess.run(
+            ["ldd", str(program)],
+            env={**os.environ, "LD_LIBRARY_PATH": folder},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        found = [Path(path) for path in re.findall(r"(/\S+) \(0x", told)]
+        places = {path: "usr/lib" if path.is_relative_to(folder) else str(path.parent)[1:] for path in found}
+        return {f"{place}/{path.name}": path.read_bytes() for path, place in places.items()}
 
 
 if __name__ == "__main__":

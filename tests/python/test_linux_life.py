@@ -29,7 +29,7 @@ again() {{
     until [ -b /dev/sda ]; do sleep 0.01; done
 }}
 """
-ROUNDS, RESETS = (50, 100) if LONG else (4, 5)
+ROUNDS, RESETS = (50, 100) if LONG else (2, 5)
 SCHEMES = ("hp-ufs", "hpb-linux", "hpbvalve", "ufs")
 
 

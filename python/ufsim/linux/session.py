@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import tempfile
 import tomllib
@@ -46,8 +45,6 @@ CACHE_AWARE = {
     "map": (True, True),
     "map-plus": (True, True),
 }
-#: Programs of the guest with an archive of their own.
-APART = ("fio",)
 #: What a guest writes for whoever has started it.
 TEXTS = ("stdout", "stderr", "diskstats", "failure", "trace")
 #: Kilobytes of the guest's buffer for its events: some half a million of them.
@@ -111,13 +108,6 @@ class Job:
         for folder in self.folders:
             if not folder.is_dir():
                 raise _core.ConfigError(f"folder = '{folder}': must be a folder")
-
-    def archives(self) -> list[str]:
-        """Archives of programs that the job uses."""
-        if self.terminal:
-            return list(APART)
-        words = re.findall(r"[\w.]+", " ".join(self.command) if self.script is None else self.script.read_text())
-        return [name for name in APART if name in words]
 
     def entries(self, fs: str) -> Iterator[cpio.Entry]:
         """What the first file system has for this job."""
@@ -389,9 +379,8 @@ def _folder(job: Job, fs: str, disks: Sequence[cpio.Entry]) -> Iterator[tuple[Pa
         for shared in job.folders:
             (folder / "folders" / shared.resolve().name).symlink_to(shared.resolve())
         with (folder / "initrd").open("wb") as initrd:
-            for part in ("initrd", *job.archives()):
-                with (built / part).open("rb") as first:
-                    shutil.copyfileobj(first, initrd, 1 << 20)
+            with (built / "initrd").open("rb") as first:
+                shutil.copyfileobj(first, initrd, 1 << 20)
             initrd.write(cpio.archive([*job.entries(fs), *disks]))
         yield folder, built
     finally:
