@@ -74,7 +74,7 @@ pub(super) const OF_ENGINES: &[&str] = &[
 /// What an unknown option may have been meant to be, as the end of a message.
 pub(super) fn meant(key: &str) -> String {
     let modelled = super::options::MODELLED.iter().flat_map(|names| names.iter());
-    let known = modelled.chain(CHANGES_REQUESTS).chain(NO_EFFECT).chain(OF_ENGINES);
+    let known = modelled.chain(super::options::BY_VALUE).chain(CHANGES_REQUESTS).chain(NO_EFFECT).chain(OF_ENGINES);
     let nearest = known.map(|name| (distance(key, name), name)).min();
     let close = nearest.filter(|&(distance, name)| 3 * distance <= name.len());
     close.map(|(_, name)| format!("; did you mean {name:?}?")).unwrap_or_default()
@@ -97,11 +97,18 @@ fn distance(one: &str, other: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fio::options;
 
     #[test]
     fn a_misspelt_option_is_guessed() {
-        for (key, name) in [("ioddepth", "iodepth"), ("io_sise", "io_size"), ("blocksise", "blocksize")] {
+        let misspelt =
+            [("ioddepth", "iodepth"), ("io_sise", "io_size"), ("blocksise", "blocksize"), ("bufferd", "buffered")];
+        for (key, name) in misspelt {
             assert_eq!(meant(key), format!("; did you mean {name:?}?"));
+        }
+        for &name in options::BY_VALUE {
+            let taken = options::Options::default().set(name, "1024");
+            assert!(!matches!(taken, Ok(options::Outcome::Unknown)), "{name}");
         }
         assert_eq!(meant("colour_of_the_sky"), "");
         assert_eq!([distance("", "abc"), distance("abc", "abc"), distance("abc", "axcd")], [3, 0, 2]);

@@ -282,6 +282,10 @@ fn text(value: &str, allowed: value::Allowed) -> Parsed<Option<String>> {
     if value.is_empty() { Err(allowed) } else { Ok(Some(value.to_owned())) }
 }
 
+/// Options that [`Options::set`] takes by itself, since what it says of them depends on their value.
+pub(super) const BY_VALUE: &[&str] =
+    &["ioengine", "file_service_type", "zonemode", "zoneskip", "direct", "buffered", "kb_base", "directory"];
+
 const SECOND: Nanos = Nanos(1_000_000_000);
 
 macro_rules! modelled {
