@@ -99,6 +99,13 @@ def complaints(console: str) -> list[str]:
     return re.findall(r".*(?:BUG|WARNING: (?!suspicious RCU)|INFO: |Oops|corruption).*", console)
 
 
+def test_an_engine_that_no_guest_can_use_ends_fio_with_a_line(tmp_path):
+    text = "fio --name=a --ioengine=rbd --size=1m --rbdname=x --pool=x --clientname=x\n"
+    run = linux.run(job(tmp_path, text), "ufs", profile="tiny")
+    assert run.status == 127
+    assert "rados_create: a guest has no librados.so.2" in run.stderr + run.stdout
+
+
 def test_hpb_of_the_kernel_and_of_the_device_tell_the_same(tmp_path):
     # With little SRAM the device needs the entries that the kernel has.
     small = hpb.SETTINGS
