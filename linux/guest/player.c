@@ -25,8 +25,9 @@
  *	wait MS
  *	until MS		waits until so long after the last launch began
  *
- * It prints a line for each launch and use, with what reads took in ns, and for what the killer does; at the end, what
- * the phone has waited for memory. What was read is dropped from the page cache: scenarios are recorded below that, so
+ * It prints a line for each launch and use, with the reads that found entries in the driver and those that did not (0
+ * without HPBvalve's driver) and with what they took in ns; lines for what the killer does; and at the end, what the
+ * phone has waited for memory. What was read is dropped from the page cache: scenarios are recorded below that, so
  * each page in them is a read of the disk.
  */
 #include <errno.h>
@@ -221,8 +222,29 @@ static void keep_for_warm(struct app *app, char *line)
 	memcpy(app->again, steps, app->again_count * sizeof(*steps));
 }
 
+/* What the app in front has read: entries of how many reads the driver had. */
+struct found {
+	unsigned long hits;
+	unsigned long misses;
+};
+
+static struct found found(void)
+{
+	return (struct found){ value_of(STATS "front_hits", NULL), value_of(STATS "front_misses", NULL) };
+}
+
+static void tell_reads(uint32_t pages, struct found before, uint64_t began)
+{
+	uint64_t ns = now() - began;
+	struct found all = found();
+
+	printf(" pages %u hits %lu misses %lu ns %llu\n", pages, all.hits - before.hits, all.misses - before.misses,
+	       (unsigned long long)ns);
+}
+
 static void launch(struct app *app, char *line)
 {
+	struct found before = found();
 	uint32_t n;
 
 	launched = now();
@@ -240,18 +262,20 @@ static void launch(struct app *app, char *line)
 		n = pages_to(app, line, 0);
 	}
 	await(app);
-	printf("launch %u %s pages %u ns %llu\n", app->uid, app->warm ? "warm" : "cold", n,
-	       (unsigned long long)(now() - launched));
+	printf("launch %u %s", app->uid, app->warm ? "warm" : "cold");
+	tell_reads(n, before, launched);
 	tell("launch_end", "%u", app->uid);
 }
 
 static void use(struct app *app, char *line, const char *what)
 {
+	struct found before = found();
 	uint64_t began = now();
 	uint32_t n = pages_to(app, line, 0);
 
 	await(app);
-	printf("%s %u pages %u ns %llu\n", what, app->uid, n, (unsigned long long)(now() - began));
+	printf("%s %u", what, app->uid);
+	tell_reads(n, before, began);
 }
 
 static struct app *app_of(const char *word)

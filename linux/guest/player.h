@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #define POLICY		"/sys/block/sda/device/hpbvalve/"
-#define RECLAIMED	"/sys/block/sda/device/hpbvalve_stats/hpbvalve_reclaimed_bytes"
+#define STATS		"/sys/block/sda/device/hpbvalve_stats/"
 #define PAGE		4096
 #define APPS		64
 #define MOST_PAGES	16

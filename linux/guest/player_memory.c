@@ -232,9 +232,9 @@ static void act(const char *reason)
 		return;
 	kib = taken_kib(victim);
 	if (!killer.asked) {
-		before = value_of(RECLAIMED, NULL);
+		before = value_of(STATS "hpbvalve_reclaimed_bytes", NULL);
 		tell("reclaim", "%u %lu", victim->uid, kib ?: 1);
-		freed = (value_of(RECLAIMED, NULL) - before) >> 10;
+		freed = (value_of(STATS "hpbvalve_reclaimed_bytes", NULL) - before) >> 10;
 	}
 	printf("%s %u level %d kib %lu freed %lu for %s\n", freed ? "skip" : "kill", victim->uid, level(victim), kib,
 	       freed, reason);

@@ -63,19 +63,33 @@ def test_the_kernel_kills_as_many_apps_as_the_model_and_launches_as_many_cold() 
 
 
 def test_claims_of_a_phone_are_what_their_words_say() -> None:
-    def runs(case: str, value: float, share: float) -> dict[str, object]:
+    def runs(case: str, value: float, hits: int) -> dict[str, object]:
         names = ("cold_ms", "warm_ms", "loading_ms", "kills_of_apps", "front_reads")
-        host = {**dict.fromkeys(names, value), "launch": share, "front": share}
+        one = {"cold_ms": value, "warm_ms": None, "launch": [hits, 100 - hits], "front": [2 * hits, 200 - 2 * hits]}
+        other = {"cold_ms": 100 + value, "warm_ms": value, "launch": [0, 100], "front": [0, 200]}
+        host = {**dict.fromkeys(names, value), "apps": {"AP": one, "CR": other, "UB": other, "IG": other}}
         return {"case": case, "system_mib": memory.SHORT_MIB, "seed": 1, "kernel": host, "model": host}
 
-    rows = [runs("ufs", 20.0, 0.0), runs("foam", 25.0, 0.2), runs("hpbvalve", 20.0, 0.6)]
-    found = {(row["claim"], row["of"]): row["kernel"] for row in hosts_memory.claims(rows)}
-    assert found["hpbvalve.f13.launch", "hpbvalve"] == [pytest.approx(25)]
-    assert found["hpbvalve.f14.first-tenth", "hpbvalve"] == [pytest.approx(50)]
-    assert found["hpbvalve.f15.hit-ratio", "hpbvalve"] == [pytest.approx(40)]
-    assert found["hpbvalve.f16.kills", "hpbvalve"] == [pytest.approx(20)]
-    assert found["hpbvalve.f16.kills-vs-ufs", "foam"] == [pytest.approx(25)]
-    assert found["hpbvalve.f16.reads", "hpbvalve"] == [pytest.approx(0)]
+    rows = [runs("ufs", 20.0, 0), runs("foam", 25.0, 20), runs("hpbvalve", 20.0, 60), runs("ideal", 10.0, 0)]
+    found = {(row["claim"], row["about"], row["of"]): row["kernel"] for row in hosts_memory.claims(rows)}
+
+    def shown(claim: str, of: str, about: str = "") -> float:
+        (value,) = (
+            own for (name, words, whose), (own,) in found.items() if (name, whose) == (claim, of) and about in words
+        )
+        return value
+
+    assert shown("hpbvalve.f13.launch", "hpbvalve", "mean") == pytest.approx((25 + 3 * 500 / 120) / 4)
+    assert shown("hpbvalve.f13.launch", "hpbvalve", "furthest") == pytest.approx(100)
+    # One app has no warm launch.
+    assert shown("hpbvalve.f13.switching", "hpbvalve", "mean") == pytest.approx(25)
+    assert shown("hpbvalve.f13.switching", "foam") == pytest.approx(150)
+    assert shown("hpbvalve.f14.first-tenth", "hpbvalve", "misses") == pytest.approx(50)
+    assert shown("hpbvalve.f14.first-tenth", "hpbvalve", "best of AP") == pytest.approx(50)
+    assert shown("hpbvalve.f14.first-tenth", "hpbvalve", "least") == pytest.approx(0)
+    assert shown("hpbvalve.f15.hit-ratio", "hpbvalve", "most") == pytest.approx(40)
+    assert shown("hpbvalve.f16.kills", "hpbvalve") == pytest.approx(20)
+    assert shown("hpbvalve.f16.kills-vs-ufs", "foam") == pytest.approx(25)
 
 
 def test_a_victim_is_spared_if_its_kill_does_not_follow() -> None:

@@ -68,6 +68,7 @@ CASES = (
     Case("hpb-linux", "hpb-linux"),
     Case("foam", "foam", reserved_mib=256),
     Case("hpbvalve", "hpbvalve"),
+    Case("ideal", "ideal"),
 )
 
 
@@ -218,6 +219,68 @@ def told(run: linux.GuestRun, recording: Recording) -> Row:
         "some_ms": pressure["some"] / 1e3,
         "full_ms": pressure["full"] / 1e3,
         "kernel_kills": int(events[4]),
+        "apps": by_app(guest_uses(words, {str(uid): name for name, uid in recording.uid.items()})),
+    }
+
+
+@dataclass(frozen=True)
+class Use:
+    """What an app has read in front: hits and misses in HPB's entries, of the launch, and in all."""
+
+    app: str
+    start: str
+    launch_ms: float
+    launch: tuple[int, int]
+    front: tuple[int, int]
+
+
+def guest_uses(words: Iterable[Sequence[str]], names: dict[str, str]) -> Iterator[Use]:
+    """Uses from the player's lines: each is a launch, and what the app has read until the next one."""
+    use: Use | None = None
+    for one in words:
+        if one[0] in ("launch", "loading", "use"):
+            counted = int(one[one.index("hits") + 1]), int(one[one.index("misses") + 1])
+            if one[0] == "launch":
+                if use:
+                    yield use
+                use = Use(names[one[1]], one[2], int(one[-1]) / 1e6, counted, counted)
+            elif use:
+                use = replace(use, front=(use.front[0] + counted[0], use.front[1] + counted[1]))
+    if use:
+        yield use
+
+
+def model_uses(uses: Iterable[Row], reads: Sequence[Row]) -> Iterator[Use]:
+    """The same from the model's."""
+    own = by_use(in_phases(list(reads), "launch", "loading", "run"))
+    for use in uses:
+        its = own[int(use["use"])]
+        yield Use(
+            str(use["app"]), str(use["start"]), float(use["launch_ms"]), counts(in_phases(its, "launch")), counts(its)
+        )
+
+
+def counts(reads: Sequence[Row]) -> tuple[int, int]:
+    """Hits and misses."""
+    hits = sum(1 for read in reads if read["outcome"] == "host")
+    return hits, len(reads) - hits
+
+
+def by_app(uses: Iterable[Use]) -> dict[str, Row]:
+    """What Figs. 13 to 15 show of each app: launch times, hits and misses, and the share of hits of each use."""
+    own = defaultdict(list)
+    for use in uses:
+        own[use.app].append(use)
+    return {app: of_app(own[app]) for app in sorted(own)}
+
+
+def of_app(uses: Sequence[Use]) -> Row:
+    """That of one."""
+    return {
+        **{f"{start}_ms": average([use.launch_ms for use in uses if use.start == start]) for start in ("cold", "warm")},
+        "launch": [sum(use.launch[at] for use in uses) for at in (0, 1)],
+        "front": [sum(use.front[at] for use in uses) for at in (0, 1)],
+        "hits_by_use": [round(use.front[0] / max(1, sum(use.front)), 3) for use in uses],
     }
 
 
@@ -274,6 +337,7 @@ def modelled(case: Case, seed: int, system_mib: int) -> Row:
         "launch_misses": sum(1 for read in launch if read["outcome"] != "host"),
         "reclaimed_mib": host.get("hpbvalve_reclaimed_bytes", 0) / 2**20,
         "held_mib": float(study.timeline().hpb_mib.iloc[-1]),
+        "apps": by_app(model_uses(uses, reads)),
     }
 
 
