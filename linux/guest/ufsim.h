@@ -7,7 +7,7 @@
 #define UFSIM_H
 
 #define UFSIM_MAGIC	0x73666375u	/* "ucfs" */
-#define UFSIM_VERSION	3
+#define UFSIM_VERSION	4
 #define UFSIM_WRITES	64
 #define UFSIM_REGISTERS	256		/* of 4 bytes, of which the controller has the first 64 */
 

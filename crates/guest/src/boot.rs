@@ -24,7 +24,7 @@ use crate::ram::Ram;
 /// First bytes of the guest's greeting.
 const MAGIC: u32 = 0x7366_6375;
 /// Version of the protocol.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Bytes of the greeting: magic, version, first byte and size of the memory.
 const HELLO_BYTES: usize = 24;
 /// A kernel looks for its device in its first second, on a busy machine within some.
