@@ -30,7 +30,7 @@ pub fn with_each_system_of(set: &[Override], kind: MappingKind, body: impl Fn(Ri
 }
 
 /// Only the first preset, for what does not depend on the host, as it is and with each variant of the scheme.
-fn with_each_variant_of(set: &[Override], kind: MappingKind, body: impl Fn(Rig, &str)) {
+pub fn with_each_variant_of(set: &[Override], kind: MappingKind, body: impl Fn(Rig, &str)) {
     let first: Vec<_> = of_scheme(kind).take(1).collect();
     for variant in std::iter::once(&[][..]).chain(kind.variants().iter().copied()) {
         with_variant(set, variant, &first, &body);
@@ -51,11 +51,11 @@ fn with_variant(set: &[Override], variant: &[&str], presets: &[&Preset], body: &
 pub fn data_survives_gc(kind: MappingKind) {
     with_each_system(kind, |mut rig, name| {
         let mut rng = Rng::new(11);
-        rig.churn(&mut rng, 40_000, 32_768, 16);
+        rig.churn(&mut rng, 24_000, 32_768, 16);
         rig.settle();
         rig.read_all();
         let stats = rig.device().stats();
-        assert!(stats.gc_victims > 100 && stats.erases > 100, "{name}: GC hardly ran: {stats:?}");
+        assert!(stats.gc_victims > 50 && stats.erases > 50, "{name}: GC hardly ran: {stats:?}");
     });
 }
 
@@ -63,7 +63,7 @@ pub fn data_survives_gc(kind: MappingKind) {
 pub fn a_hot_spot_keeps_the_last_version(kind: MappingKind) {
     with_each_system(kind, |mut rig, _| {
         let mut rng = Rng::new(12);
-        rig.churn(&mut rng, 20_000, 200, 24);
+        rig.churn(&mut rng, 10_000, 200, 24);
         rig.settle();
         rig.read_all();
     });

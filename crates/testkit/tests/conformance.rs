@@ -3,7 +3,7 @@
 use campaign::Rng;
 use ftl::MappingKind;
 use lab::profile::parse_override;
-use ufsim_testkit::conformance::with_each_system_of;
+use ufsim_testkit::conformance::{with_each_system_of, with_each_variant_of};
 
 macro_rules! conformance {
     ($($Scheme:ident)*) => { $(ufsim_testkit::conformance!($Scheme = ftl::MappingKind::of::<schemes::$Scheme>());)* };
@@ -82,13 +82,13 @@ fn data_survive_hot_superblocks() {
         let set = ["gc.hot_region_kib=1024", "log.max_log_blocks=6", "sram.reserve_kib=64", "gc.pace=gained", &runs];
         let set = set.map(|text| parse_override(text).expect("a well formed override"));
         for &kind in schemes::all() {
-            with_each_system_of(&set, kind, |mut rig, name| {
+            with_each_variant_of(&set, kind, |mut rig, name| {
                 let mut rng = Rng::new(18);
                 rig.churn(&mut rng, 8_000, 32_768, 16);
                 // What is hot moves.
                 for hot in [1_000, 4_000, 1_000] {
-                    rig.churn(&mut rng, 4_000, hot, 16);
-                    rig.churn(&mut rng, 1_500, 32_768, 16);
+                    rig.churn(&mut rng, 2_500, hot, 16);
+                    rig.churn(&mut rng, 1_000, 32_768, 16);
                 }
                 rig.settle();
                 rig.read_all();
@@ -114,7 +114,7 @@ fn data_survive_six_planes() {
     ];
     let set = set.map(|text| parse_override(text).expect("a well formed override"));
     for &kind in schemes::all() {
-        with_each_system_of(&set, kind, |mut rig, name| {
+        with_each_variant_of(&set, kind, |mut rig, name| {
             rig.churn(&mut Rng::new(20), 25_000, 32_768, 16);
             rig.settle();
             rig.read_all();
