@@ -20,6 +20,7 @@ from ufsim_papers.judged import Outcome, _add, outcomes
 from ufsim_papers.registry import FIGURES, select
 from ufsim_papers.telling import claims_table
 
+AGREES = "a second reader: agrees; it was read"
 INSIDE = [2.0, 3.0, 4.0, 5.0, 6.0]
 LEAKING = [2.0, 3.0, 4.0, 5.0, 9.0]
 OUTSIDE = [9.0, 10.0, 11.0, 12.0, 13.0]
@@ -74,16 +75,18 @@ def test_reproduced_if_is_in_where_all_placed_conditions_are_at_their_place() ->
 
 def test_not_determinable_needs_both_ways_a_missing_fact_and_a_second_reader() -> None:
     both: tuple[Found, Found] = (("point", {}, INSIDE), ("point", {"size": 2}, OUTSIDE))
-    told: dict[str, Any] = {"missing": ("a fact",), "read_by": "somebody"}
+    told: dict[str, Any] = {"missing": ("a fact",), "read_by": AGREES}
     found = outcome(claim(SIZE, **told), *both)
     assert (found.class_, found.because) == ("not-determinable", "from 4.0% to 11.0%; not published: a fact")
     assert class_of(claim(SIZE, missing=("a fact",)), *both) == "open"
-    assert class_of(claim(SIZE, read_by="somebody"), *both) == "open"
+    assert class_of(claim(SIZE, read_by=AGREES), *both) == "open"
     assert "a second reader" in outcome(claim(SIZE, missing=("a fact",)), *both).because
+    against = outcome(claim(SIZE, **told | {"read_by": "a second reader: disagrees; why"}), *both)
+    assert (against.class_, against.because.partition("; ")[2]) == ("open", "a second reader: disagrees; why")
 
 
 def test_contradicted_is_out_everywhere_and_a_command_has_confirmed_why() -> None:
-    told: dict[str, Any] = {"shown_by": "ufsim reproduce a/b", "read_by": "somebody"}
+    told: dict[str, Any] = {"shown_by": "ufsim reproduce a/b", "read_by": AGREES}
     out: Found = ("point", {}, OUTSIDE)
     assert class_of(claim(**told), out, ("shown", {}, [True] * 5)) == "contradicted"
     assert class_of(claim(**told), out, ("shown", {}, [False] * 5)) == "open", "it shows something else"
@@ -114,7 +117,7 @@ def test_every_part_has_to_be_in() -> None:
 
 def test_where_an_option_says_each_the_cases_are_points_of_their_own() -> None:
     traces = Condition("trace", ("all at hand", "each by itself"))
-    own = claim(traces, missing=("a trace",), read_by="somebody")
+    own = claim(traces, missing=("a trace",), read_by=AGREES)
     found = outcome(own, ("point", {}, INSIDE))
     for case, value in (("a", 3.0), ("b", 30.0)):
         _add(found, Sample(0, Measured(own.id, value, at={"trace": "each by itself"}, case=case), chance=False))

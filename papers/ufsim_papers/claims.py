@@ -83,6 +83,11 @@ class Claim:
         """The conditions that have a range."""
         return tuple(condition for condition in self.conditions if len(condition.options) > 1)
 
+    @property
+    def agreed(self) -> bool:
+        """Has a second reader agreed with the class that the evidence gives?"""
+        return self.read_by.startswith("a second reader: agrees")
+
     @cached_property
     def needed(self) -> tuple[PartOf, ...]:
         """What has to be in: the value and all parts; of an order that has parts these alone."""

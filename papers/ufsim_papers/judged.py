@@ -222,10 +222,10 @@ class Outcome:
         left = self.states(maps.left(claim, self.places))
         if left and set(left) == {"in"} and self.foil:
             return "reproduced-if"
-        if {"in", "out"} <= set(left) and claim.missing and claim.read_by:
+        if {"in", "out"} <= set(left) and claim.missing and claim.agreed:
             return "not-determinable"
         shown = bool(self.shown) and all(part.value is True for part in self.shown)
-        if set(everywhere) == {"out"} and claim.shown_by and shown and claim.read_by:
+        if set(everywhere) == {"out"} and claim.shown_by and shown and claim.agreed:
             return "contradicted"
         return "open"
 
@@ -274,8 +274,8 @@ class Outcome:
         if left and set(left) == {"in"}:
             return ["the foil is not measured"]
         debts = [f"in at {left.count('in')} and out at {left.count('out')} of the {len(left)} points that are left"]
-        if ({"in", "out"} <= set(left) or set(everywhere) == {"out"}) and not claim.read_by:
-            debts.append("a second reader has to read the evidence")
+        if ({"in", "out"} <= set(left) or set(everywhere) == {"out"}) and not claim.agreed:
+            debts.append(claim.read_by or "a second reader has to read the evidence")
         return debts
 
     def to_dict(self) -> dict[str, Any]:

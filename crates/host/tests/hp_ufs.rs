@@ -101,7 +101,7 @@ fn entry(seq: u64, lpa: u32, ppa: Option<u32>, len: u8) -> L2pEntry {
 fn image<const N: usize>(entries: [(usize, u32); N]) -> DataIn {
     let mut image: SegmentImage = [0; 1024];
     entries.into_iter().for_each(|(slot, ppa)| image[slot] = Ppa::pack(Some(Ppa(ppa))));
-    DataIn::Segment(Box::new(image))
+    DataIn::Segment(Box::new(image).into())
 }
 
 fn note(notice: Notice) -> PiggyBack {

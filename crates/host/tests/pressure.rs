@@ -46,7 +46,7 @@ impl Host {
 
     fn answer(&mut self, command: Command, piggyback: PiggyBack) {
         let data = match command.op {
-            Op::SegmentRead { .. } => DataIn::Segment(Box::new([0; 1024])),
+            Op::SegmentRead { .. } => DataIn::Segment(Box::new([0; 1024]).into()),
             Op::HpbReadBuffer { .. } => DataIn::Sealed(vec![7; 1024]),
             Op::MappedRead { .. } | Op::Read { .. } | Op::HpbRead { .. } => DataIn::One(None),
             _ => DataIn::None,

@@ -2,7 +2,8 @@
 //!
 //! An HP-UFS host writes its cached segments back to flash again and again, with a few changes in between. Each
 //! writeback carries all 1024 entries. Copying these 4 KiB from cold memory to cold memory took more than a fifth of
-//! the time of a simulated random write. So a writeback carries a [`SegmentState`] instead of a copy.
+//! the time of a simulated random write. So a writeback carries a [`SegmentState`] instead of a copy, and so does a
+//! segment that the host loads again ([`SentSegment`]).
 //!
 //! # Contract
 //! A `SegmentState` is a value. Its entries are those that the segment had when the state was taken; no later change of
@@ -28,11 +29,13 @@
 
 mod pool;
 mod segments;
+mod sent;
 
 use units::SEGMENT_ENTRIES;
 
 pub use pool::{copy_segment, recycle_segment};
 pub use segments::{LiveSegments, SegmentState};
+pub use sent::SentSegment;
 
 /// The entries of one L2P segment, packed as [`units::Ppa::pack`] does.
 pub type SegmentImage = [u32; SEGMENT_ENTRIES as usize];

@@ -3,6 +3,8 @@
 
 use std::cell::RefCell;
 
+use units::SEGMENT_ENTRIES;
+
 use crate::SegmentImage;
 
 /// Most buffers that are kept for reuse, more than are ever in use at once. Others are freed.
@@ -14,16 +16,15 @@ thread_local! {
 
 /// A copy of a segment, in a reused buffer if there is one.
 pub fn copy_segment(image: &SegmentImage) -> Box<SegmentImage> {
-    match FREE.with_borrow_mut(Vec::pop) {
-        Some(mut buffer) => {
-            buffer.copy_from_slice(image);
-            buffer
-        }
-        None => {
-            let copy: Box<[u32]> = image.as_slice().into();
-            copy.try_into().expect("a copy is as long as its original")
-        }
-    }
+    let mut copy = buffer();
+    copy.copy_from_slice(image);
+    copy
+}
+
+/// Any entries, to be overwritten.
+pub(crate) fn buffer() -> Box<SegmentImage> {
+    let new = || vec![0; SEGMENT_ENTRIES as usize].try_into().expect("as long as a segment");
+    FREE.with_borrow_mut(Vec::pop).unwrap_or_else(new)
 }
 
 /// Returns the buffer of a segment for reuse.

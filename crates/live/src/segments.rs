@@ -19,16 +19,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use units::SEGMENT_ENTRIES;
 
-use crate::SegmentImage;
-use crate::pool::{copy_segment, recycle_segment};
+use crate::pool::{buffer, copy_segment, recycle_segment};
+use crate::{SegmentImage, SentSegment};
 
 const ENTRIES: usize = SEGMENT_ENTRIES as usize;
 
 /// Changes of a slot that can be undone. Most segments change less often than this between two writebacks.
 const UNDO: u32 = 16;
 
-/// States of a slot that can exist without their own copies: one on flash, and one being written.
-const PLACES: u32 = 2;
+/// States of a slot that can exist without their own copies: one on flash, one being written, and one on its way to the
+/// host.
+const PLACES: u32 = 3;
 
 /// Words in the head of a slot. They are used together, so they are stored together.
 const HEAD_WORDS: usize = MOMENTS + PLACES as usize;
@@ -49,6 +50,8 @@ struct Shared {
     heads: Vec<AtomicU32>,
     /// The names of the states, by place. Changes of a segment do not look at them.
     names: Vec<AtomicU64>,
+    /// Name of the next state.
+    next: AtomicU64,
     /// Copies, by the name of their state.
     kept: Mutex<BTreeMap<u64, Box<SegmentImage>>>,
 }
@@ -56,8 +59,6 @@ struct Shared {
 /// Segments that change, one per slot. Their states can be taken without a copy.
 pub struct LiveSegments {
     shared: Arc<Shared>,
-    /// Name of the next state.
-    next: u64,
 }
 
 /// The entries of a segment at one moment. No later change of the segment alters them.
@@ -104,7 +105,7 @@ impl Shared {
 
     /// The entries of a slot before the change with number `moment`.
     fn at(&self, slot: u32, moment: u32) -> Box<SegmentImage> {
-        let mut image = copy_segment(&[0; ENTRIES]);
+        let mut image = buffer();
         image.iter_mut().zip(self.slot(slot)).for_each(|(entry, now)| *entry = now.load(Relaxed));
         let mut number = self.head(slot)[CHANGES].load(Relaxed);
         while number != moment {
@@ -113,6 +114,19 @@ impl Shared {
             image[(undo >> 32) as usize] = undo as u32;
         }
         image
+    }
+
+    /// The state of a slot at a moment whose changes are stored. A place has to be free.
+    fn state_at(shared: &Arc<Shared>, slot: u32, moment: u32) -> SegmentState {
+        let head = shared.head(slot);
+        let in_use = head[IN_USE].load(Relaxed);
+        let free = in_use.trailing_ones();
+        head[IN_USE].store(in_use | 1 << free, Relaxed);
+        head[MOMENTS + free as usize].store(moment, Relaxed);
+        let (place, name) = (slot * PLACES + free, shared.next.load(Relaxed));
+        shared.next.store(name + 1, Relaxed);
+        shared.names[place as usize].store(name, Relaxed);
+        SegmentState { shared: Arc::clone(shared), place, name, taken: false }
     }
 }
 
@@ -125,9 +139,10 @@ impl LiveSegments {
             undo: table::zeroed_atomics(n * UNDO as usize),
             heads: table::zeroed_atomics(n * HEAD_WORDS),
             names: table::zeroed_atomics(n * PLACES as usize),
+            next: AtomicU64::new(0),
             kept: Mutex::default(),
         };
-        LiveSegments { shared: Arc::new(shared), next: 0 }
+        LiveSegments { shared: Arc::new(shared) }
     }
 
     /// An entry.
@@ -169,8 +184,11 @@ impl LiveSegments {
         entry.store(packed, Relaxed);
     }
 
-    /// Replaces all entries of a slot.
+    /// Replaces all entries of a slot. If they are the same, its states stay without copies.
     pub fn load(&mut self, slot: u32, image: &SegmentImage) {
+        if self.shared.slot(slot).iter().zip(image).all(|(entry, &packed)| entry.load(Relaxed) == packed) {
+            return;
+        }
         self.give_copies(slot);
         self.shared.slot(slot).iter().zip(image).for_each(|(entry, &packed)| entry.store(packed, Relaxed));
     }
@@ -180,15 +198,16 @@ impl LiveSegments {
         if self.shared.head(slot)[IN_USE].load(Relaxed).count_ones() == PLACES {
             self.give_copies(slot);
         }
-        let head = self.shared.head(slot);
-        let in_use = head[IN_USE].load(Relaxed);
-        let free = in_use.trailing_ones();
-        head[IN_USE].store(in_use | 1 << free, Relaxed);
-        head[MOMENTS + free as usize].store(head[CHANGES].load(Relaxed), Relaxed);
-        let (place, name) = (slot * PLACES + free, self.next);
-        self.next += 1;
-        self.shared.names[place as usize].store(name, Relaxed);
-        SegmentState { shared: Arc::clone(&self.shared), place, name, taken: false }
+        Shared::state_at(&self.shared, slot, self.shared.head(slot)[CHANGES].load(Relaxed))
+    }
+
+    /// True if a state is that of a slot at present.
+    pub(crate) fn is_now(&self, slot: u32, state: &SegmentState) -> bool {
+        let now = self.shared.head(slot)[CHANGES].load(Relaxed);
+        Arc::ptr_eq(&self.shared, &state.shared)
+            && state.slot() == slot
+            && !state.has_own()
+            && self.shared.moment(state.place) == now
     }
 
     /// Gives every state of a slot its own copy, because changes that it needs are about to be overwritten.
@@ -216,6 +235,15 @@ impl SegmentState {
 
     fn slot(&self) -> u32 {
         self.place / PLACES
+    }
+
+    /// The same entries for a host: the same state, if it has no copy of its own and a place is free.
+    pub fn again(&self) -> SentSegment {
+        let in_use = self.shared.head(self.slot())[IN_USE].load(Relaxed);
+        if self.has_own() || in_use.count_ones() == PLACES {
+            return SentSegment::Copy(self.image());
+        }
+        SentSegment::State(Shared::state_at(&self.shared, self.slot(), self.shared.moment(self.place)))
     }
 
     /// True if the state has a copy of its own. Its place may belong to another state since.
@@ -412,6 +440,7 @@ mod tests {
     enum Action {
         Change { slot: u32, at: usize, times: u32 },
         Take { slot: u32 },
+        Again { which: usize },
         Drop { which: usize },
         Load { slot: u32 },
     }
@@ -422,6 +451,7 @@ mod tests {
             6 => (slot(), 0..8usize, 1..20u32)
                 .prop_map(|(slot, at, times)| Action::Change { slot, at: at * 100, times }),
             4 => slot().prop_map(|slot| Action::Take { slot }),
+            2 => (0..8usize).prop_map(|which| Action::Again { which }),
             3 => (0..8usize).prop_map(|which| Action::Drop { which }),
             1 => slot().prop_map(|slot| Action::Load { slot }),
         ];
@@ -445,6 +475,17 @@ mod tests {
                         next += 1;
                     },
                     Action::Take { slot } => states.push((live.state(slot), model[slot as usize])),
+                    Action::Again { which } => if let Some((state, copy)) = states.get(which) {
+                        let (sent, copy) = (state.again(), *copy);
+                        prop_assert_eq!(&*sent.image(), &copy);
+                        match sent {
+                            SentSegment::State(state) => states.push((state, copy)),
+                            SentSegment::Copy(_) => {
+                                model[0] = copy;
+                                live.take(0, sent);
+                            }
+                        }
+                    },
                     Action::Drop { which } => if which < states.len() { drop(states.swap_remove(which)) },
                     Action::Load { slot } => {
                         model[slot as usize] = image(next);

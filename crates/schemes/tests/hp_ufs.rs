@@ -85,14 +85,14 @@ fn a_segment_is_assembled_from_its_parts() {
         let before = bench.device.stats().segment_reads;
         bench.send(Op::SegmentRead { segment: SegmentId(segment) });
         bench.settle();
-        let DataIn::Segment(image) = &bench.responses.last().expect("a read is answered").data else {
+        let DataIn::Segment(sent) = &bench.responses.last().expect("a read is answered").data else {
             panic!("no segment")
         };
         let mut expected = [0; 1024];
         for (&slot, places) in slots.iter().zip(&places) {
             expected[slot as usize] = Ppa::pack(Some(places[segment as usize]));
         }
-        assert_eq!(**image, expected);
+        assert_eq!(*sent.image(), expected);
         assert_eq!(bench.device.stats().segment_reads - before, reads, "the second time they are in SRAM");
     }
 }
@@ -107,7 +107,7 @@ fn parts_that_share_a_page_are_read_once() {
     bench.settle();
     bench.send(Op::SegmentRead { segment: SegmentId(0) });
     bench.settle();
-    assert_eq!(bench.responses.last().expect("a read is answered").data, DataIn::Segment(Box::new([7; 1024])));
+    assert_eq!(bench.responses.last().expect("a read is answered").data, DataIn::Segment(Box::new([7; 1024]).into()));
     assert_eq!(bench.device.stats().segment_reads, 1);
 }
 

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use live::{SegmentImage, SegmentState};
+use live::{SegmentImage, SegmentState, SentSegment};
 use units::SEGMENT_ENTRIES;
 
 use crate::response::L2pEntry;
@@ -118,7 +118,7 @@ pub enum DataIn {
     /// Several units of user data.
     Many(Vec<Option<Content>>),
     /// One L2P segment, with its content on flash.
-    Segment(Box<SegmentImage>),
+    Segment(SentSegment),
     /// Changed mappings, oldest first.
     Entries(Vec<L2pEntry>),
     /// The sealed entries of an HPB group; 0 = unmapped.

@@ -179,7 +179,7 @@ pub fn wire_bytes_response(response: &Response) -> u64 {
         DataIn::None => 0,
         DataIn::One(_) => UNIT_BYTES,
         DataIn::Many(units) => units.len() as u64 * UNIT_BYTES,
-        DataIn::Segment(image) => size_of_val(&**image) as u64,
+        DataIn::Segment(_) => UNIT_BYTES,
         DataIn::Entries(entries) => (entries.len() * PIGGYBACK_BYTES) as u64,
         DataIn::Runs(runs) => (runs.len() * RUN_BYTES) as u64,
         DataIn::Sealed(entries) => entries.len() as u64 * u64::from(SEALED_ENTRY_BYTES),

@@ -166,7 +166,7 @@ fn the_papers_sizes() {
     };
     assert_eq!(plain(3) - plain(2), 4);
     let op = Op::SegmentRead { segment: SegmentId(0) };
-    assert_eq!(response_bytes(&good(DataIn::Segment(Box::new([1; 1024]))), &op).len(), 32 + 4096 + 32);
+    assert_eq!(response_bytes(&good(DataIn::Segment(Box::new([1; 1024]).into())), &op).len(), 32 + 4096 + 32);
 }
 
 #[test]

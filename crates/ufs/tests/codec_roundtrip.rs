@@ -150,7 +150,7 @@ fn answer(near: Seq) -> impl Strategy<Value = (Op, DataIn)> {
         (op, DataIn::One(unit.map(|(lpa, stamp)| Content { lpa, stamp })))
     });
     let hpb = Just((Op::HpbRead { lpa: Lpa(3), len: 1, entry: 2 }, DataIn::One(None)));
-    let segment = image().prop_map(|image| (Op::SegmentRead { segment: SegmentId(2) }, DataIn::Segment(image)));
+    let segment = image().prop_map(|image| (Op::SegmentRead { segment: SegmentId(2) }, DataIn::Segment(image.into())));
     let count = prop_oneof![0usize..20, Just(MAX_TRANSFER_ENTRIES as usize)];
     let entries = count.prop_flat_map(move |n| vec(entry(near), n));
     let entries = entries.prop_map(|entries| (Op::EntryTransfer, DataIn::Entries(entries)));

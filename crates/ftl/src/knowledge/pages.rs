@@ -10,7 +10,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use live::{SegmentImage, SegmentState, copy_segment, recycle_segment};
+use live::{SegmentImage, SegmentState, SentSegment, copy_segment, recycle_segment};
 use units::{Lpa, MapUnit, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
 use super::history::{Halves, History, OlderCopy};
@@ -316,6 +316,14 @@ impl Pages {
         }
     }
 
+    /// A whole segment.
+    fn sent(&self, segment: SegmentId) -> SentSegment {
+        match self.state(segment).filter(|_| !self.images.has(segment)) {
+            Some(state) => state.again(),
+            None => self.segment(segment).into(),
+        }
+    }
+
     /// A copy of a whole segment.
     pub(super) fn segment(&self, segment: SegmentId) -> Box<SegmentImage> {
         match (self.images.get(segment), self.state(segment)) {
@@ -504,15 +512,15 @@ impl MapView<'_> {
         }
     }
 
-    /// A copy of all entries of a map unit that is a whole segment.
-    pub fn image(&self) -> Box<SegmentImage> {
+    /// All entries of a map unit that is a whole segment.
+    pub fn sent(&self) -> SentSegment {
         assert!(self.pages.units.is_plain(), "{} is no segment", self.unit);
         match &self.older {
-            None => self.pages.segment(self.pages.units.segment_of(self.unit)),
+            None => self.pages.sent(self.pages.units.segment_of(self.unit)),
             Some(older) => {
                 let mut image = copy_segment(&[0; SEGMENT_ENTRIES as usize]);
                 image[..older.entries.len()].copy_from_slice(&older.entries);
-                image
+                image.into()
             }
         }
     }

@@ -330,8 +330,8 @@ impl Device {
             }
             Op::SegmentRead { segment } => {
                 let start = segment.index() * 1024;
-                let image: Box<[u32]> = self.stored[start..start + 1024].into();
-                DataIn::Segment(image.try_into().expect("1024 entries"))
+                let image: [u32; 1024] = self.stored[start..start + 1024].try_into().expect("1024 entries");
+                DataIn::Segment(Box::new(image).into())
             }
             Op::EntriesAgain => panic!("no response was lost, so nothing is asked for again"),
             Op::EntryTransfer => {

@@ -202,7 +202,7 @@ pub(super) fn data_in(op: &Op, data: &DataIn, info: &DeviceInfo) -> Result<(Payl
             }
             Payload { bytes, stand_in: true }
         }
-        (Op::SegmentRead { .. }, DataIn::Segment(image)) => Payload::exact(segment_bytes(&image[..])),
+        (Op::SegmentRead { .. }, DataIn::Segment(sent)) => Payload::exact(segment_bytes(&sent.image()[..])),
         (Op::EntryTransfer | Op::EntriesAgain, DataIn::Entries(entries)) => {
             let mut bytes = Vec::with_capacity(entries.len() * hpufs::PIGGYBACK_BYTES);
             for entry in entries {
@@ -258,7 +258,9 @@ pub(super) fn decode_in(
                 }
             }
         }
-        Op::SegmentRead { .. } if len > 0 => decode_segment(payload.expect(4096, false)?).map(DataIn::Segment),
+        Op::SegmentRead { .. } if len > 0 => {
+            decode_segment(payload.expect(4096, false)?).map(|image| DataIn::Segment(image.into()))
+        }
         Op::EntryTransfer | Op::EntriesAgain if len > 0 || good => {
             payload.kind(false)?;
             let size = hpufs::PIGGYBACK_BYTES;

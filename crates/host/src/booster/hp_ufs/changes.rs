@@ -50,8 +50,8 @@ impl HpUfs {
         self.pending.work = true;
         let succeeded = response.status == Status::Good;
         if let Some(survey) = &mut self.survey {
-            let DataIn::Segment(image) = &response.data else { panic!("{op:?} was answered with {response:?}") };
-            if survey.take(image, &mut self.validity) {
+            let DataIn::Segment(sent) = &response.data else { panic!("{op:?} was answered with {response:?}") };
+            if survey.take(&sent.image(), &mut self.validity) {
                 Survey::finish(self.info.superblocks, &self.validity, &mut self.freed);
                 self.survey = None;
             }
@@ -59,11 +59,11 @@ impl HpUfs {
         }
         match *op {
             Op::SegmentRead { segment } => {
-                let image = match std::mem::take(&mut response.data) {
-                    DataIn::Segment(image) if succeeded => Some(image),
+                let sent = match std::mem::take(&mut response.data) {
+                    DataIn::Segment(sent) if succeeded => Some(sent),
                     _ => None,
                 };
-                self.loaded(segment, image, ready);
+                self.loaded(segment, sent, ready);
             }
             Op::SegmentWrite { segment } => self.written(segment, succeeded),
             Op::EntryTransfer => {
@@ -99,9 +99,9 @@ impl HpUfs {
     #[inline]
     pub(in crate::booster) fn prefetch_entry(&self, lpa: Lpa) {
         if lpa.0 < self.info.capacity_units
-            && let Lookup::Cached(slot) = self.cache.lookup(lpa.segment())
+            && let Lookup::Cached(_) = self.cache.lookup(lpa.segment())
         {
-            self.cache.prefetch(slot, lpa.slot());
+            self.cache.prefetch(lpa);
         }
     }
 
@@ -110,7 +110,7 @@ impl HpUfs {
     pub(super) fn prefetch_replaced(&self, lpa: Lpa) {
         if lpa.0 < self.info.capacity_units
             && let Lookup::Cached(slot) = self.cache.lookup(lpa.segment())
-            && let Some(ppa) = Ppa::unpack(self.cache.entry(slot, lpa.slot()))
+            && let Some(ppa) = Ppa::unpack(self.cache.entry(slot, lpa))
         {
             self.validity.prefetch(ppa);
         }
@@ -184,16 +184,15 @@ impl HpUfs {
     /// Applies the changes of one entry (Sec. III-B, III-E).
     #[inline(always)]
     fn apply(&mut self, slot: SlotIndex, entry: &L2pEntry) {
-        let start = entry.lpa.slot();
         for i in 0..u32::from(entry.len) {
-            let at = start + i as usize;
+            let lpa = entry.lpa.offset(i);
             let new = entry.ppa.map(|ppa| ppa.offset(i));
-            let old = Ppa::unpack(self.cache.entry(slot, at));
+            let old = Ppa::unpack(self.cache.entry(slot, lpa));
             if entry.source.is_some() && entry.source != old.map(|ppa| self.validity.block_of(ppa)) {
                 self.discard(new);
                 continue;
             }
-            self.cache.change(slot, at, Ppa::pack(new));
+            self.cache.change(slot, lpa, Ppa::pack(new));
             if let Some(block) = old.and_then(|ppa| self.validity.clear(ppa)) {
                 self.freed.push(block);
             }

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use live::SegmentImage;
+use live::SentSegment;
 use ufs::{BitmapFor, DataOut, Op, Status};
 use units::{Nanos, SegmentId, SimTime, Superblock};
 
@@ -108,20 +108,20 @@ impl HpUfs {
     }
 
     /// A segment read has ended; `None` if it failed. The parts that waited for it continue.
-    pub(super) fn loaded(&mut self, segment: SegmentId, image: Option<Box<SegmentImage>>, ready: &mut VecDeque<Part>) {
+    pub(super) fn loaded(&mut self, segment: SegmentId, sent: Option<SentSegment>, ready: &mut VecDeque<Part>) {
         if self.pending.head_loading == Some(segment) {
             self.pending.head_loading = None;
         } else {
             self.pending.loading -= 1;
         }
-        let Some(image) = image else {
+        let Some(sent) = sent else {
             self.stats.segment_read_failures += 1;
             self.cache.fail_load(segment);
             self.loaded_for_app(segment, None);
             self.wants.want(segment);
             return;
         };
-        let slot = self.cache.finish_load(segment, image);
+        let slot = self.cache.finish_load(segment, sent);
         self.start_expiry(self.last_activity);
         self.loaded_for_app(segment, Some(slot));
         let pin = self.reserved() + 1 < self.cache.limit();
@@ -178,7 +178,7 @@ impl HpUfs {
             return;
         }
         if let Lookup::Cached(slot) = self.cache.lookup(segment) {
-            self.cache.prefetch_state(slot);
+            self.cache.prefetch_state(slot, segment);
         }
         self.pending.hinted.push_back(segment);
         self.pending.work = true;

@@ -307,14 +307,14 @@ impl Apps for HpUfs {
 
 impl Tamper for HpUfs {
     fn tamper(&mut self, lpa: Lpa, ppa: Option<Ppa>) -> bool {
-        let Lookup::Cached(slot) = self.cache.lookup(lpa.segment()) else { return false };
-        self.cache.tamper(slot, lpa.slot(), Ppa::pack(ppa));
+        let Lookup::Cached(_) = self.cache.lookup(lpa.segment()) else { return false };
+        self.cache.tamper(lpa, Ppa::pack(ppa));
         true
     }
 
     fn mapping(&self, lpa: Lpa) -> Option<Option<Ppa>> {
         match self.cache.lookup(lpa.segment()) {
-            Lookup::Cached(slot) => Some(Ppa::unpack(self.cache.entry(slot, lpa.slot()))),
+            Lookup::Cached(slot) => Some(Ppa::unpack(self.cache.entry(slot, lpa))),
             _ => None,
         }
     }

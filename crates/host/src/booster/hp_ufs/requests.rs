@@ -60,7 +60,7 @@ impl HpUfs {
 
     /// The run at the start of a range: its length, and its place on flash.
     fn run(&self, mut slot: SlotIndex, lpa: Lpa, len: u32) -> (u32, Option<Ppa>) {
-        let first = self.cache.entry(slot, lpa.slot());
+        let first = self.cache.entry(slot, lpa);
         let mut units = 1;
         while units < len {
             let next = lpa.offset(units);
@@ -69,7 +69,7 @@ impl HpUfs {
                 slot = following;
             }
             let expected = if first == 0 { 0 } else { first + units };
-            if self.cache.entry(slot, next.slot()) != expected {
+            if self.cache.entry(slot, next) != expected {
                 break;
             }
             units += 1;

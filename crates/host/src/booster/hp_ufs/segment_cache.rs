@@ -8,9 +8,9 @@
 //! So the cache notes dirty quarters, as the smallest part is a quarter; a change makes all quarters of its part dirty.
 
 use lists::Lru;
-use live::{LiveSegments, SegmentImage, recycle_segment};
+use live::{LiveSegments, SentSegment};
 use ufs::{DataOut, QUARTER_ENTRIES, Quarters};
-use units::{SegmentId, UNIT_BYTES};
+use units::{Lpa, SegmentId, UNIT_BYTES};
 
 use crate::booster::app_lists::{AFG, AppLists, BG, IFG};
 
@@ -51,8 +51,8 @@ pub(crate) struct SegmentCache {
     /// Per segment: 0, or its slot plus one, and [`LOADING`] while it is loading.
     slot_of: Vec<u32>,
     slots: Vec<Slot>,
-    /// The entries, slot by slot. There is room for every segment. The slots in use are dense and in huge pages; memory
-    /// of the others is never touched.
+    /// The entries, each segment in a place of its own, where they stay when it is dropped. So what is on flash and
+    /// what is changed here are states of one place, and a segment that is loaded again mostly finds its entries there.
     live: LiveSegments,
     free: Vec<SlotIndex>,
     /// The cached segments in order of use.
@@ -100,38 +100,44 @@ impl SegmentCache {
         }
     }
 
-    /// An entry of a cached segment.
+    /// The entry of an address in a cached segment.
     #[inline]
-    pub fn entry(&self, slot: SlotIndex, at: usize) -> u32 {
-        assert!(self.slots[slot as usize].loaded, "a loading segment has no entries");
-        self.live.get(slot, at)
+    pub fn entry(&self, slot: SlotIndex, lpa: Lpa) -> u32 {
+        assert!(self.holds(slot, lpa), "{lpa} is not loaded there");
+        self.live.get(lpa.segment().0, lpa.slot())
+    }
+
+    #[inline]
+    fn holds(&self, slot: SlotIndex, lpa: Lpa) -> bool {
+        let slot = &self.slots[slot as usize];
+        slot.loaded && slot.segment == lpa.segment()
     }
 
     /// Prefetches an entry that will be needed soon.
     #[inline]
-    pub fn prefetch(&self, slot: SlotIndex, at: usize) {
-        self.live.prefetch(slot, at);
+    pub fn prefetch(&self, lpa: Lpa) {
+        self.live.prefetch(lpa.segment().0, lpa.slot());
     }
 
     /// Prefetches what a write-back of a segment looks at.
     #[inline]
-    pub fn prefetch_state(&self, slot: SlotIndex) {
+    pub fn prefetch_state(&self, slot: SlotIndex, segment: SegmentId) {
         table::prefetch(&self.slots[slot as usize]);
-        self.live.prefetch_state(slot);
+        self.live.prefetch_state(segment.0);
     }
 
     /// For tests: changes an entry of a cached segment. The segment stays as clean or dirty as it is.
-    pub fn tamper(&mut self, slot: SlotIndex, at: usize, packed: u32) {
-        self.live.change(slot, at, packed);
+    pub fn tamper(&mut self, lpa: Lpa, packed: u32) {
+        self.live.change(lpa.segment().0, lpa.slot(), packed);
     }
 
-    /// Changes an entry of a cached segment, which becomes dirty.
+    /// Changes the entry of an address in a cached segment, which becomes dirty.
     #[inline]
-    pub fn change(&mut self, slot: SlotIndex, at: usize, packed: u32) {
-        assert!(self.slots[slot as usize].loaded, "a loading segment has no entries");
-        self.live.change(slot, at, packed);
+    pub fn change(&mut self, slot: SlotIndex, lpa: Lpa, packed: u32) {
+        assert!(self.holds(slot, lpa), "{lpa} is not loaded there");
+        self.live.change(lpa.segment().0, lpa.slot(), packed);
         self.cancel_leaving(slot);
-        self.slots[slot as usize].dirty |= self.part_of[at / QUARTER_ENTRIES as usize];
+        self.slots[slot as usize].dirty |= self.part_of[lpa.slot() / QUARTER_ENTRIES as usize];
     }
 
     /// Notes that a request uses a cached segment.
@@ -189,12 +195,11 @@ impl SegmentCache {
     }
 
     /// Ends the loading of a segment.
-    pub fn finish_load(&mut self, segment: SegmentId, image: Box<SegmentImage>) -> SlotIndex {
+    pub fn finish_load(&mut self, segment: SegmentId, sent: SentSegment) -> SlotIndex {
         let index = self.loading_slot(segment);
         self.slots[index as usize].loaded = true;
         self.slot_of[segment.index()] = index + 1;
-        self.live.load(index, &image);
-        recycle_segment(image);
+        self.live.take(segment.0, sent);
         self.lru.insert(index);
         index
     }
@@ -224,8 +229,8 @@ impl SegmentCache {
         slot.leaving = leave;
         self.leaving += usize::from(leave);
         match Quarters::new(slot.writing).filter(|_| !leave) {
-            Some(quarters) => DataOut::SegmentParts(quarters, quarters.of(&self.live.image(index))),
-            None => DataOut::Segment(self.live.state(index)),
+            Some(quarters) => DataOut::SegmentParts(quarters, quarters.of(&self.live.image(slot.segment.0))),
+            None => DataOut::Segment(self.live.state(slot.segment.0)),
         }
     }
 
@@ -358,6 +363,8 @@ impl SegmentCache {
 
 #[cfg(test)]
 mod tests {
+    use live::SegmentImage;
+
     use super::*;
 
     fn image(raw: u32) -> Box<SegmentImage> {
@@ -367,11 +374,15 @@ mod tests {
     fn loaded(cache: &mut SegmentCache, segment: u32) -> SlotIndex {
         cache.start_load(SegmentId(segment));
         assert_eq!(cache.lookup(SegmentId(segment)), Lookup::Loading);
-        cache.finish_load(SegmentId(segment), image(segment))
+        cache.finish_load(SegmentId(segment), image(segment).into())
     }
 
     fn change(cache: &mut SegmentCache, slot: SlotIndex, at: usize, packed: u32) {
-        cache.change(slot, at, packed);
+        cache.change(slot, lpa(cache, slot, at), packed);
+    }
+
+    fn lpa(cache: &SegmentCache, slot: SlotIndex, at: usize) -> Lpa {
+        Lpa(cache.segment(slot).0 * units::SEGMENT_ENTRIES + at as u32)
     }
 
     fn sent(data: DataOut) -> Box<SegmentImage> {
@@ -433,7 +444,7 @@ mod tests {
     fn a_change_or_a_use_during_the_writeback_keeps_the_segment() {
         let mut cache = SegmentCache::new(8, 2, 1024);
         let slot = loaded(&mut cache, 5);
-        cache.change(slot, 0, 5);
+        change(&mut cache, slot, 0, 5);
         cache.start_write(slot, true);
         change(&mut cache, slot, 0, 9);
         assert!(!cache.finish_write(SegmentId(5), true));
@@ -453,7 +464,7 @@ mod tests {
         cache.start_write(slot, true);
         assert!(!cache.finish_write(SegmentId(5), false));
         assert!(cache.is_dirty(slot));
-        assert_eq!(cache.entry(slot, 0), 9);
+        assert_eq!(cache.entry(slot, lpa(&cache, slot, 0)), 9);
     }
 
     #[test]
@@ -464,7 +475,7 @@ mod tests {
         assert_eq!(cache.victim(|_| false), Some(slots[1]));
         cache.pin(slots[1], 2);
         assert_eq!(cache.victim(|_| false), Some(slots[2]));
-        cache.change(slots[2], 0, 7);
+        change(&mut cache, slots[2], 0, 7);
         cache.start_write(slots[2], false);
         assert_eq!(cache.victim(|_| false), Some(slots[3]));
         cache.unpin(slots[1]);

@@ -230,8 +230,8 @@ impl Writebacks {
         if units.is_plain() {
             let unit = units.of(segment.first_lpa());
             return DataIn::Segment(match self.in_sram(unit) {
-                Some(Entries::Whole(newer)) => newer.image(),
-                _ => core.for_command(unit, read).image(),
+                Some(Entries::Whole(newer)) => newer.again(),
+                _ => core.for_command(unit, read).sent(),
             });
         }
         let mut image = copy_segment(&[0; SEGMENT_ENTRIES as usize]);
@@ -243,7 +243,7 @@ impl Writebacks {
                 _ => image[entries].copy_from_slice(&core.for_command(unit, read).entries()),
             }
         }
-        DataIn::Segment(image)
+        DataIn::Segment(image.into())
     }
 
     /// The map units that have to be read from flash before the host can get the segment.
