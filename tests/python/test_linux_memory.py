@@ -137,7 +137,7 @@ def test_a_kernel_without_memory_shrinks_what_it_can_and_goes_on(tmp_path, schem
 @pytest.mark.skipif(not LONG, reason="five minutes, and 6 GB")
 def test_kernel_and_model_kill_the_same_and_launch_as_fast():
     recording = memory.Recording(1)
-    for case in memory.CASES[2:]:
+    for case in (case for case in memory.CASES if case.name in ("foam", "hpbvalve")):
         guest, model = (
             memory.told(memory.played(recording, case, memory.SHORT_MIB), recording),
             memory.modelled(case, 1, memory.SHORT_MIB),
