@@ -441,6 +441,7 @@ mod tests {
         Change { slot: u32, at: usize, times: u32 },
         Take { slot: u32 },
         Again { which: usize },
+        Send { which: usize, slot: u32 },
         Drop { which: usize },
         Load { slot: u32 },
     }
@@ -452,6 +453,7 @@ mod tests {
                 .prop_map(|(slot, at, times)| Action::Change { slot, at: at * 100, times }),
             4 => slot().prop_map(|slot| Action::Take { slot }),
             2 => (0..8usize).prop_map(|which| Action::Again { which }),
+            2 => (0..8usize, slot()).prop_map(|(which, slot)| Action::Send { which, slot }),
             3 => (0..8usize).prop_map(|which| Action::Drop { which }),
             1 => slot().prop_map(|slot| Action::Load { slot }),
         ];
@@ -459,8 +461,8 @@ mod tests {
     }
 
     proptest! {
-        /// Changes, loads, and states taken and dropped in any order: every state equals the copy made when it was
-        /// taken. There are more changes than can be undone.
+        /// Changes, loads, and states taken, sent and dropped in any order: every state equals the copy made when it
+        /// was taken. There are more changes than can be undone.
         #[test]
         fn states_are_as_good_as_copies(actions in actions()) {
             let mut live = LiveSegments::new(2);
@@ -476,15 +478,15 @@ mod tests {
                     },
                     Action::Take { slot } => states.push((live.state(slot), model[slot as usize])),
                     Action::Again { which } => if let Some((state, copy)) = states.get(which) {
-                        let (sent, copy) = (state.again(), *copy);
-                        prop_assert_eq!(&*sent.image(), &copy);
-                        match sent {
-                            SentSegment::State(state) => states.push((state, copy)),
-                            SentSegment::Copy(_) => {
-                                model[0] = copy;
-                                live.take(0, sent);
-                            }
-                        }
+                        let again = match state.again() {
+                            SentSegment::State(again) => again,
+                            SentSegment::Copy(image) => SegmentState::of(&image),
+                        };
+                        states.push((again, *copy));
+                    },
+                    Action::Send { which, slot } => if let Some((state, copy)) = states.get(which) {
+                        live.take(slot, state.again());
+                        model[slot as usize] = *copy;
                     },
                     Action::Drop { which } => if which < states.len() { drop(states.swap_remove(which)) },
                     Action::Load { slot } => {
