@@ -66,6 +66,19 @@ pub enum BitmapFor {
     WearLevelling,
 }
 
+/// What defines a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CommandSet {
+    /// SCSI, as UFS adopts it. Mapped reads belong to it: they are READ(10) with an extension.
+    Scsi,
+    /// Host Performance Booster.
+    Hpb,
+    /// HP-UFS: exchange of metadata between its host and its mapping.
+    HpUfs,
+    /// MAP+: questions and notices of its scheduler.
+    MapPlus,
+}
+
 impl Op {
     /// What it is called in reports and errors.
     pub fn name(&self) -> &'static str {
@@ -88,20 +101,27 @@ impl Op {
         }
     }
 
+    /// The set that it belongs to.
+    #[inline]
+    pub fn set(&self) -> CommandSet {
+        match self {
+            Op::Read { .. } | Op::MappedRead { .. } | Op::Write { .. } | Op::Flush | Op::Unmap { .. } => {
+                CommandSet::Scsi
+            }
+            Op::HpbRead { .. } | Op::HpbReadBuffer { .. } | Op::HpbInactivate { .. } => CommandSet::Hpb,
+            Op::SegmentRead { .. }
+            | Op::SegmentWrite { .. }
+            | Op::EntryTransfer
+            | Op::EntriesAgain
+            | Op::ValidBitmap { .. } => CommandSet::HpUfs,
+            Op::CacheQuery | Op::BatchNotice { .. } => CommandSet::MapPlus,
+        }
+    }
+
     /// True for commands that read, write or order the user's data; false for those that only exchange metadata.
+    #[inline]
     pub fn is_user(&self) -> bool {
-        !matches!(
-            self,
-            Op::HpbReadBuffer { .. }
-                | Op::HpbInactivate { .. }
-                | Op::SegmentRead { .. }
-                | Op::SegmentWrite { .. }
-                | Op::EntryTransfer
-                | Op::EntriesAgain
-                | Op::ValidBitmap { .. }
-                | Op::CacheQuery
-                | Op::BatchNotice { .. }
-        )
+        self.set() == CommandSet::Scsi || matches!(self, Op::HpbRead { .. })
     }
 }
 

@@ -24,7 +24,7 @@ mod write_booster;
 
 pub use codec::hpufs::{MAX_SUPERBLOCKS, MAX_TRANSFER_ENTRIES};
 pub use codec::mapplus::{MAX_BATCH_RUNS, MAX_CACHED_RUNS};
-pub use command::{BitmapFor, Command, MAX_TAGS, Op, Tag};
+pub use command::{BitmapFor, Command, CommandSet, MAX_TAGS, Op, Tag};
 pub use data::{Content, DataIn, DataOut, LpaRun, QUARTER_ENTRIES, Quarters};
 pub use info::{DeviceInfo, PLAIN_ENTRY_BYTES};
 pub use link::{Link, LinkConfig, LinkParams, wire_bytes, wire_bytes_response};

@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use units::{Nanos, SimTime, UNIT_BYTES, bytes_per_us};
 
-use crate::codec::cdb::UNMAP_LIST_BYTES;
 use crate::codec::hpb::{HPB_NOTICE_BYTES, SEALED_ENTRY_BYTES};
 use crate::codec::hpufs::{COMMAND_EXTENSION_BYTES, PIGGYBACK_BYTES, SEGMENT_BYTES, has_extension};
 use crate::codec::mapplus::RUN_BYTES;
+use crate::codec::scsi::UNMAP_LIST_BYTES;
 use crate::codec::upiu::{MAX_DATA_SEGMENT, SENSE_BYTES, UPIU_BYTES};
 use crate::command::{Command, Op};
 use crate::data::{DataIn, DataOut};

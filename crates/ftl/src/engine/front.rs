@@ -109,15 +109,10 @@ impl<M: Mapping> Engine<M> {
                 self.core.publisher.inactivated(region);
                 self.respond(tag);
             }
-            Op::SegmentRead { .. }
-            | Op::SegmentWrite { .. }
-            | Op::EntryTransfer
-            | Op::EntriesAgain
-            | Op::ValidBitmap { .. } => {
-                self.start_metadata(tag);
-            }
             Op::CacheQuery => self.answer_cache_query(tag),
             Op::BatchNotice { .. } => self.start_batch(tag),
+            // What else there is passes between a host's booster and the mapping, which knows it.
+            _ => self.start_metadata(tag),
         }
     }
 

@@ -16,6 +16,8 @@ pub enum Allowed {
     },
     /// A rule that is not a range, as text.
     Rule(&'static str),
+    /// The operation codes of each set of commands, as text.
+    Opcodes([&'static str; 4]),
 }
 
 impl fmt::Display for Allowed {
@@ -24,6 +26,7 @@ impl fmt::Display for Allowed {
             Allowed::Exactly(value) => write!(f, "{value} ({value:#x})"),
             Allowed::Range { min, max } => write!(f, "{min}..={max}"),
             Allowed::Rule(rule) => f.write_str(rule),
+            Allowed::Opcodes(sets) => f.write_str(&sets.join(", ")),
         }
     }
 }

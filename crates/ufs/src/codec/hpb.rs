@@ -69,11 +69,15 @@
 //! The frame has one size, so a plain entry makes it no shorter.
 //! One subregion to activate and nothing else is a dirty group. Fields beyond the counts are 0.
 
-use units::Lpa;
+use units::{Lpa, Seq, UNIT_BYTES};
 
 use super::bytes::Reader;
+use super::data::{Payload, blocks_in, decode_blocks_in};
 use super::error::{Allowed, DecodeError, EncodeError};
+use super::scsi::block_bytes;
+use super::set::SetCodec;
 use crate::command::Op;
+use crate::data::{DataIn, DataOut};
 use crate::info::DeviceInfo;
 use crate::response::{HpbNotice, Recommendation};
 
@@ -108,7 +112,112 @@ const FRAME: [u8; 4] = [0x00, 0x12, 0x80, 0x10];
 const REGION_UPDATE: u8 = 0x01;
 const NEW_ENTRY: u8 = 0xF0;
 
-pub(super) fn read(lpa: Lpa, len: u32, entry: u64) -> Result<[u8; 16], EncodeError> {
+/// The three commands.
+pub(super) struct Hpb;
+
+impl SetCodec for Hpb {
+    fn opcodes(&self, info: &DeviceInfo) -> &'static str {
+        if info.has_plain_entries() { "88h, F9h, FAh" } else { "F8h-FAh" }
+    }
+
+    fn bytes_in(&self, op: &Op, info: &DeviceInfo) -> Result<u32, EncodeError> {
+        match *op {
+            Op::HpbRead { len, .. } => block_bytes(len),
+            Op::HpbReadBuffer { group } => group_bytes(group, info),
+            _ => Ok(0),
+        }
+    }
+
+    fn out(&self, op: &Op, data: &DataOut) -> Result<(Payload, u32), EncodeError> {
+        match data {
+            DataOut::None => Ok(Payload::sent(Vec::new())),
+            _ => Err(EncodeError::Data { op: op.name(), allowed: "no data" }),
+        }
+    }
+
+    fn cdb(&self, op: &Op, _: &DataOut, bytes: u32, info: &DeviceInfo) -> Result<[u8; 16], EncodeError> {
+        match *op {
+            Op::HpbRead { lpa, len, entry } if info.has_plain_entries() => read_16(lpa, len, entry),
+            Op::HpbRead { lpa, len, entry } => read(lpa, len, entry),
+            Op::HpbReadBuffer { group } => read_buffer(group, bytes, info),
+            Op::HpbInactivate { region } => inactivate(region),
+            _ => unreachable!("a command of another set"),
+        }
+    }
+
+    fn decode_cdb(&self, cdb: Reader<'_>, info: &DeviceInfo) -> Result<Option<(Op, u32)>, DecodeError> {
+        let found = match cdb.u8(0, "operation code")? {
+            READ_16 if info.has_plain_entries() => {
+                let (op, len) = decode_read_16(cdb)?;
+                (op, len * UNIT_BYTES as u32)
+            }
+            HPB_READ if !info.has_plain_entries() => {
+                let blocks = u32::from(cdb.u8(14, "HPB READ transfer length")?);
+                (decode_read(cdb)?, blocks * UNIT_BYTES as u32)
+            }
+            HPB_READ_BUFFER => decode_read_buffer(cdb, info)?,
+            HPB_WRITE_BUFFER => (decode_inactivate(cdb, info)?, 0),
+            _ => return Ok(None),
+        };
+        Ok(Some(found))
+    }
+
+    fn decode_out(&self, op: Op, _: Reader<'_>, payload: &Payload, _: usize) -> Result<(Op, DataOut), DecodeError> {
+        payload.expect(0, false).map(|_| (op, DataOut::None))
+    }
+
+    fn data_in(&self, op: &Op, data: &DataIn, info: &DeviceInfo) -> Result<Option<Payload>, EncodeError> {
+        let bytes = match (op, data) {
+            (Op::HpbRead { .. }, data) => return blocks_in(data),
+            (Op::HpbReadBuffer { .. }, DataIn::Sealed(entries)) if !info.has_plain_entries() => {
+                entries.iter().flat_map(|entry| entry.to_be_bytes()).collect()
+            }
+            (Op::HpbReadBuffer { .. }, DataIn::Plain(entries)) if info.has_plain_entries() => {
+                entries.iter().flat_map(|entry| entry.to_be_bytes()).collect()
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Payload::exact(bytes)))
+    }
+
+    fn decode_in(
+        &self,
+        op: &Op,
+        payload: &Payload,
+        good: bool,
+        info: &DeviceInfo,
+        _: Seq,
+    ) -> Result<Option<DataIn>, DecodeError> {
+        match op {
+            Op::HpbRead { .. } => decode_blocks_in(payload).map(Some),
+            Op::HpbReadBuffer { .. } if good || !payload.bytes.is_empty() => {
+                payload.kind(false)?;
+                let size = info.hpb_entry_bytes as usize;
+                Ok(Some(match info.has_plain_entries() {
+                    true => DataIn::Plain(payload.each(size, |entry| entry.u32(0, "plain entry"))?),
+                    false => DataIn::Sealed(payload.each(size, |entry| entry.u64(0, "sealed entry"))?),
+                }))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Bytes of the entries of a group; the last group ends with the device.
+fn group_bytes(group: u32, info: &DeviceInfo) -> Result<u32, EncodeError> {
+    let first = u64::from(group) * u64::from(info.hpb_group_entries);
+    let capacity = u64::from(info.capacity_units);
+    if first >= capacity {
+        let allowed = Allowed::Rule("a group that begins within the device's capacity");
+        return Err(EncodeError::Value { field: "HPB group", value: u64::from(group), allowed });
+    }
+    let entries = u64::from(info.hpb_group_entries).min(capacity - first);
+    let max = u64::from(0xFF_FFFF / info.hpb_entry_bytes);
+    EncodeError::limit("HPB group entries", entries, max)?;
+    Ok(entries as u32 * info.hpb_entry_bytes)
+}
+
+fn read(lpa: Lpa, len: u32, entry: u64) -> Result<[u8; 16], EncodeError> {
     EncodeError::limit("HPB READ transfer length", u64::from(len), 255)?;
     let mut cdb = [0; 16];
     cdb[0] = HPB_READ;
@@ -118,9 +227,9 @@ pub(super) fn read(lpa: Lpa, len: u32, entry: u64) -> Result<[u8; 16], EncodeErr
     Ok(cdb)
 }
 
-pub(super) fn decode_read(cdb: Reader<'_>) -> Result<Op, DecodeError> {
+fn decode_read(cdb: Reader<'_>) -> Result<Op, DecodeError> {
     let flags = cdb.u8(1, "HPB READ flags")?;
-    cdb.exactly(1, "HPB READ flags", u64::from(flags & !super::cdb::READ_HINTS), 0)?;
+    cdb.exactly(1, "HPB READ flags", u64::from(flags & !super::scsi::READ_HINTS), 0)?;
     cdb.zeroes(15, 16)?;
     Ok(Op::HpbRead {
         lpa: Lpa(cdb.u32(2, "HPB READ LBA")?),
@@ -135,7 +244,7 @@ fn plain(entry: u64) -> Result<[u8; 4], EncodeError> {
     Ok((entry as u32).to_be_bytes())
 }
 
-pub(super) fn read_16(lpa: Lpa, len: u32, entry: u64) -> Result<[u8; 16], EncodeError> {
+fn read_16(lpa: Lpa, len: u32, entry: u64) -> Result<[u8; 16], EncodeError> {
     let mut cdb = [0; 16];
     cdb[0] = READ_16;
     cdb[2..6].copy_from_slice(&lpa.0.to_be_bytes());
@@ -145,11 +254,11 @@ pub(super) fn read_16(lpa: Lpa, len: u32, entry: u64) -> Result<[u8; 16], Encode
 }
 
 /// The operation and its number of blocks.
-pub(super) fn decode_read_16(cdb: Reader<'_>) -> Result<(Op, u32), DecodeError> {
+fn decode_read_16(cdb: Reader<'_>) -> Result<(Op, u32), DecodeError> {
     let flags = cdb.u8(1, "READ(16) flags")?;
-    cdb.exactly(1, "READ(16) flags", u64::from(flags & !super::cdb::READ_HINTS), 0)?;
+    cdb.exactly(1, "READ(16) flags", u64::from(flags & !super::scsi::READ_HINTS), 0)?;
     let len = cdb.u32(10, "READ(16) transfer length")?;
-    cdb.range(10, "READ(16) transfer length", u64::from(len), 0..=u64::from(super::cdb::MAX_BLOCKS_10))?;
+    cdb.range(10, "READ(16) transfer length", u64::from(len), 0..=u64::from(super::scsi::MAX_BLOCKS_10))?;
     cdb.zeroes(15, 16)?;
     let entry = u64::from(cdb.u32(6, "READ(16) entry")?);
     Ok((Op::HpbRead { lpa: Lpa(cdb.u32(2, "READ(16) LBA")?), len, entry }, len))
@@ -180,7 +289,7 @@ fn region_at(field: Reader<'_>, at: usize, info: &DeviceInfo) -> Result<u32, Dec
     Ok(region.into())
 }
 
-pub(super) fn read_buffer(group: u32, bytes: u32, info: &DeviceInfo) -> Result<[u8; 16], EncodeError> {
+fn read_buffer(group: u32, bytes: u32, info: &DeviceInfo) -> Result<[u8; 16], EncodeError> {
     EncodeError::limit("HPB READ BUFFER allocation length", u64::from(bytes), 0xFF_FFFF)?;
     let mut cdb = [0; 16];
     cdb[0] = HPB_READ_BUFFER;
@@ -191,7 +300,7 @@ pub(super) fn read_buffer(group: u32, bytes: u32, info: &DeviceInfo) -> Result<[
 }
 
 /// The operation and its allocation length.
-pub(super) fn decode_read_buffer(cdb: Reader<'_>, info: &DeviceInfo) -> Result<(Op, u32), DecodeError> {
+fn decode_read_buffer(cdb: Reader<'_>, info: &DeviceInfo) -> Result<(Op, u32), DecodeError> {
     cdb.exactly(1, "HPB READ BUFFER id", u64::from(cdb.u8(1, "HPB READ BUFFER id")?), 1)?;
     let group = group_at(cdb, 2, info)?;
     let bytes = cdb.u24(6, "HPB READ BUFFER allocation length")?;
@@ -203,7 +312,7 @@ pub(super) fn decode_read_buffer(cdb: Reader<'_>, info: &DeviceInfo) -> Result<(
     Ok((Op::HpbReadBuffer { group }, bytes))
 }
 
-pub(super) fn inactivate(region: u32) -> Result<[u8; 16], EncodeError> {
+fn inactivate(region: u32) -> Result<[u8; 16], EncodeError> {
     EncodeError::limit("HPB region", u64::from(region), 0xFFFF)?;
     let mut cdb = [0; 16];
     cdb[0] = HPB_WRITE_BUFFER;
@@ -212,7 +321,7 @@ pub(super) fn inactivate(region: u32) -> Result<[u8; 16], EncodeError> {
     Ok(cdb)
 }
 
-pub(super) fn decode_inactivate(cdb: Reader<'_>, info: &DeviceInfo) -> Result<Op, DecodeError> {
+fn decode_inactivate(cdb: Reader<'_>, info: &DeviceInfo) -> Result<Op, DecodeError> {
     cdb.exactly(1, "HPB WRITE BUFFER id", u64::from(cdb.u8(1, "HPB WRITE BUFFER id")?), 1)?;
     cdb.zeroes(4, 16)?;
     Ok(Op::HpbInactivate { region: region_at(cdb, 2, info)? })

@@ -6,13 +6,15 @@
 //! bytes of the command response packet"), so it makes no response longer. The codes are in the range that SPC-4 leaves
 //! to vendors (C0h-FFh, of which HPB uses F8h-FAh).
 
+use live::{SegmentImage, SegmentState};
 use units::{Lpa, Ppa, SEGMENT_ENTRIES, SegmentId, Seq, Superblock, UNIT_BYTES};
 
 use super::bytes::Reader;
-use super::cdb::Parsed;
+use super::data::Payload;
 use super::error::{Allowed, DecodeError, EncodeError};
+use super::set::SetCodec;
 use crate::command::{BitmapFor, Command, Op};
-use crate::data::Quarters;
+use crate::data::{DataIn, DataOut, Quarters};
 use crate::info::DeviceInfo;
 use crate::response::{L2pEntry, Notice, PiggyBack};
 use crate::victims::VictimPolicy;
@@ -44,7 +46,7 @@ pub const ENTRY_TRANSFER: u8 = 0xC2;
 pub const VALID_BITMAP: u8 = 0xC3;
 
 pub(crate) const SEGMENT_BYTES: u32 = UNIT_BYTES as u32;
-pub(super) const ENTRY_TRANSFER_BYTES: u32 = MAX_TRANSFER_ENTRIES * PIGGYBACK_BYTES as u32;
+const ENTRY_TRANSFER_BYTES: u32 = MAX_TRANSFER_ENTRIES * PIGGYBACK_BYTES as u32;
 
 const KIND_ENTRY: u8 = 1;
 const KIND_WRITE_SEGMENT: u8 = 2;
@@ -278,79 +280,195 @@ pub(super) fn decode_piggyback(bytes: Reader<'_>, near: Seq) -> Result<PiggyBack
 }
 
 /// One entry of a multi-entry transfer.
-pub(super) fn transfer_entry(entry: &L2pEntry) -> Result<[u8; PIGGYBACK_BYTES], EncodeError> {
+fn transfer_entry(entry: &L2pEntry) -> Result<[u8; PIGGYBACK_BYTES], EncodeError> {
     let mut bytes = [0; PIGGYBACK_BYTES];
     put_entry(&mut bytes, entry)?;
     Ok(bytes)
 }
 
-pub(super) fn decode_transfer_entry(bytes: Reader<'_>, near: Seq) -> Result<L2pEntry, DecodeError> {
+fn decode_transfer_entry(bytes: Reader<'_>, near: Seq) -> Result<L2pEntry, DecodeError> {
     let raw = bytes.u8(15, "entry type")?;
     bytes.exactly(15, "entry type", u64::from(raw), u64::from(KIND_ENTRY))?;
     decode_entry(bytes, near)
 }
 
-/// The CDB of one of the four commands; `bytes` is the length of its data, which may be some quarters of a segment.
-pub(super) fn cdb(op: &Op, bytes: u32, quarters: Option<Quarters>) -> Result<[u8; 16], EncodeError> {
-    let (opcode, flags, argument) = match *op {
-        Op::SegmentRead { segment } => (SEGMENT_READ, 0, segment.0),
-        Op::SegmentWrite { segment } => (SEGMENT_WRITE, quarters.map_or(0, Quarters::bits), segment.0),
-        Op::ValidBitmap { block, reason } => {
-            pack_block("bitmap block", Some(block))?;
-            (VALID_BITMAP, u8::from(reason == BitmapFor::WearLevelling), block.0)
+/// The commands.
+pub(super) struct HpUfs;
+
+impl SetCodec for HpUfs {
+    fn opcodes(&self, _: &DeviceInfo) -> &'static str {
+        "C0h-C3h"
+    }
+
+    fn bytes_in(&self, op: &Op, _: &DeviceInfo) -> Result<u32, EncodeError> {
+        Ok(match op {
+            Op::SegmentRead { .. } => SEGMENT_BYTES,
+            Op::EntryTransfer | Op::EntriesAgain => ENTRY_TRANSFER_BYTES,
+            _ => 0,
+        })
+    }
+
+    fn out(&self, op: &Op, data: &DataOut) -> Result<(Payload, u32), EncodeError> {
+        let allowed = match (op, data) {
+            (Op::SegmentWrite { .. }, DataOut::Segment(state)) => {
+                return Ok(Payload::sent(entries(&state.image()[..])));
+            }
+            (Op::SegmentWrite { .. }, DataOut::SegmentParts(quarters, image)) => {
+                return Ok(Payload::sent(quarters.ranges().flat_map(|range| entries(&image[range])).collect()));
+            }
+            (Op::ValidBitmap { .. }, DataOut::Bitmap(words)) => {
+                EncodeError::limit("bitmap length in bytes", size_of_val(&**words) as u64, 0xFF_FFF8)?;
+                return Ok(Payload::sent(words.iter().flat_map(|word| word.to_le_bytes()).collect()));
+            }
+            (Op::ValidBitmap { .. }, _) => "a bitmap",
+            (_, DataOut::None) => return Ok(Payload::sent(Vec::new())),
+            (Op::SegmentWrite { .. }, _) => "a segment or quarters of it, or nothing to attest",
+            _ => "no data",
+        };
+        Err(EncodeError::Data { op: op.name(), allowed })
+    }
+
+    fn cdb(&self, op: &Op, data: &DataOut, bytes: u32, _: &DeviceInfo) -> Result<[u8; 16], EncodeError> {
+        let (opcode, flags, argument) = match *op {
+            Op::SegmentRead { segment } => (SEGMENT_READ, 0, segment.0),
+            Op::SegmentWrite { segment } => match data {
+                DataOut::SegmentParts(quarters, _) => (SEGMENT_WRITE, quarters.bits(), segment.0),
+                _ => (SEGMENT_WRITE, 0, segment.0),
+            },
+            Op::ValidBitmap { block, reason } => {
+                pack_block("bitmap block", Some(block))?;
+                (VALID_BITMAP, u8::from(reason == BitmapFor::WearLevelling), block.0)
+            }
+            _ => (ENTRY_TRANSFER, u8::from(*op == Op::EntriesAgain), 0),
+        };
+        let mut cdb = [0; 16];
+        cdb[0] = opcode;
+        cdb[1] = flags;
+        cdb[2..6].copy_from_slice(&argument.to_be_bytes());
+        cdb[6..9].copy_from_slice(&bytes.to_be_bytes()[1..]);
+        Ok(cdb)
+    }
+
+    fn decode_cdb(&self, cdb: Reader<'_>, _: &DeviceInfo) -> Result<Option<(Op, u32)>, DecodeError> {
+        let opcode = cdb.u8(0, "operation code")?;
+        if !(SEGMENT_READ..=VALID_BITMAP).contains(&opcode) {
+            return Ok(None);
         }
-        _ => (ENTRY_TRANSFER, u8::from(*op == Op::EntriesAgain), 0),
-    };
-    EncodeError::limit("data length", u64::from(bytes), 0xFF_FFFF)?;
-    let mut cdb = [0; 16];
-    cdb[0] = opcode;
-    cdb[1] = flags;
-    cdb[2..6].copy_from_slice(&argument.to_be_bytes());
-    cdb[6..9].copy_from_slice(&bytes.to_be_bytes()[1..]);
-    Ok(cdb)
+        let flags = cdb.u8(1, "reserved")?;
+        let argument = cdb.u32(2, "segment or block")?;
+        let bytes = cdb.u24(6, "data length")?;
+        let segment = SegmentId(argument);
+        let (op, max_flags, fits) = match opcode {
+            SEGMENT_READ => (Op::SegmentRead { segment }, 0, bytes == SEGMENT_BYTES),
+            SEGMENT_WRITE => {
+                let fits = match Quarters::new(flags) {
+                    Some(quarters) => bytes == 4 * quarters.entries(),
+                    None => bytes == 0 || bytes == SEGMENT_BYTES,
+                };
+                (Op::SegmentWrite { segment }, Quarters::ALL_BITS - 1, fits)
+            }
+            ENTRY_TRANSFER => {
+                cdb.zeroes(2, 6)?;
+                let op = if flags == 0 { Op::EntryTransfer } else { Op::EntriesAgain };
+                (op, 1, bytes == ENTRY_TRANSFER_BYTES)
+            }
+            _ => {
+                cdb.range(2, "bitmap block", u64::from(argument), 0..=u64::from(MAX_SUPERBLOCKS) - 1)?;
+                let reason = if flags == 0 { BitmapFor::Gc } else { BitmapFor::WearLevelling };
+                (Op::ValidBitmap { block: Superblock(argument), reason }, 1, bytes.is_multiple_of(8))
+            }
+        };
+        cdb.range(1, "flags", u64::from(flags), 0..=u64::from(max_flags))?;
+        cdb.zeroes(9, 16)?;
+        if !fits {
+            let rule = Allowed::Rule(
+                "4096 for a segment (1024 for each quarter, 0 to attest), 32768 for entries, a multiple of 8 for a bitmap",
+            );
+            return Err(cdb.fault(6, "data length", u64::from(bytes), rule));
+        }
+        Ok(Some((op, bytes)))
+    }
+
+    fn decode_out(
+        &self,
+        op: Op,
+        cdb: Reader<'_>,
+        payload: &Payload,
+        expected: usize,
+    ) -> Result<(Op, DataOut), DecodeError> {
+        let quarters = Quarters::new(cdb.u8(1, "reserved")?);
+        let data = match op {
+            Op::SegmentWrite { .. } if expected > 0 => {
+                let bytes = payload.expect(expected, false)?;
+                match quarters {
+                    Some(quarters) => DataOut::SegmentParts(quarters, decode_quarters(quarters, bytes)?),
+                    None => DataOut::Segment(SegmentState::of(&*decode_segment(bytes)?)),
+                }
+            }
+            Op::ValidBitmap { .. } => {
+                payload.expect(expected, false)?;
+                DataOut::Bitmap(payload.each(8, |word| word.u64(0, "bitmap word").map(u64::swap_bytes))?.into())
+            }
+            _ => payload.expect(0, false).map(|_| DataOut::None)?,
+        };
+        Ok((op, data))
+    }
+
+    fn data_in(&self, op: &Op, data: &DataIn, _: &DeviceInfo) -> Result<Option<Payload>, EncodeError> {
+        let bytes = match (op, data) {
+            (Op::SegmentRead { .. }, DataIn::Segment(sent)) => entries(&sent.image()[..]),
+            (Op::EntryTransfer | Op::EntriesAgain, DataIn::Entries(list)) => {
+                let mut bytes = Vec::with_capacity(list.len() * PIGGYBACK_BYTES);
+                for entry in list {
+                    bytes.extend_from_slice(&transfer_entry(entry)?);
+                }
+                bytes
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Payload::exact(bytes)))
+    }
+
+    fn decode_in(
+        &self,
+        op: &Op,
+        payload: &Payload,
+        good: bool,
+        _: &DeviceInfo,
+        near: Seq,
+    ) -> Result<Option<DataIn>, DecodeError> {
+        let some = !payload.bytes.is_empty();
+        match op {
+            Op::SegmentRead { .. } if some => {
+                let bytes = payload.expect(SEGMENT_BYTES as usize, false)?;
+                decode_segment(bytes).map(|image| Some(DataIn::Segment(image.into())))
+            }
+            Op::EntryTransfer | Op::EntriesAgain if some || good => {
+                payload.kind(false)?;
+                let list = payload.each(PIGGYBACK_BYTES, |entry| decode_transfer_entry(entry, near))?;
+                Ok(Some(DataIn::Entries(list)))
+            }
+            _ => Ok(None),
+        }
+    }
 }
 
-/// Decodes a CDB of HP-UFS and the length of its data; `None` for other operation codes.
-pub(super) fn decode_cdb(cdb: Reader<'_>) -> Result<Option<(Parsed, u32)>, DecodeError> {
-    let opcode = cdb.u8(0, "operation code")?;
-    if !(SEGMENT_READ..=VALID_BITMAP).contains(&opcode) {
-        return Ok(None);
+fn entries(entries: &[u32]) -> Vec<u8> {
+    entries.iter().flat_map(|entry| entry.to_be_bytes()).collect()
+}
+
+fn decode_quarters(quarters: Quarters, data: Reader<'_>) -> Result<Box<SegmentImage>, DecodeError> {
+    let mut image: Box<SegmentImage> = Box::new([0; SEGMENT_ENTRIES as usize]);
+    for (at, i) in quarters.ranges().flatten().enumerate() {
+        image[i] = data.u32(4 * at, "segment entry")?;
     }
-    let flags = cdb.u8(1, "reserved")?;
-    let argument = cdb.u32(2, "segment or block")?;
-    let bytes = cdb.u24(6, "data length")?;
-    let segment = SegmentId(argument);
-    let (op, max_flags) = match opcode {
-        SEGMENT_READ => (Op::SegmentRead { segment }, 0),
-        SEGMENT_WRITE => (Op::SegmentWrite { segment }, u64::from(Quarters::ALL_BITS) - 1),
-        ENTRY_TRANSFER => {
-            cdb.zeroes(2, 6)?;
-            (if flags == 0 { Op::EntryTransfer } else { Op::EntriesAgain }, 1)
-        }
-        _ => {
-            cdb.range(2, "bitmap block", u64::from(argument), 0..=u64::from(MAX_SUPERBLOCKS) - 1)?;
-            let reason = if flags == 0 { BitmapFor::Gc } else { BitmapFor::WearLevelling };
-            (Op::ValidBitmap { block: Superblock(argument), reason }, 1)
-        }
-    };
-    cdb.range(1, "flags", u64::from(flags), 0..=max_flags)?;
-    cdb.zeroes(9, 16)?;
-    let quarters = Quarters::new(flags).filter(|_| opcode == SEGMENT_WRITE);
-    let fits = match op {
-        Op::SegmentRead { .. } => bytes == SEGMENT_BYTES,
-        Op::SegmentWrite { .. } => match quarters {
-            Some(quarters) => bytes == 4 * quarters.entries(),
-            None => bytes == 0 || bytes == SEGMENT_BYTES,
-        },
-        Op::EntryTransfer | Op::EntriesAgain => bytes == ENTRY_TRANSFER_BYTES,
-        _ => bytes.is_multiple_of(8),
-    };
-    if !fits {
-        let rule = Allowed::Rule(
-            "4096 for a segment (1024 for each quarter, 0 to attest), 32768 for entries, a multiple of 8 for a bitmap",
-        );
-        return Err(cdb.fault(6, "data length", u64::from(bytes), rule));
+    Ok(image)
+}
+
+fn decode_segment(data: Reader<'_>) -> Result<Box<SegmentImage>, DecodeError> {
+    let mut image: Box<SegmentImage> = Box::new([0; SEGMENT_ENTRIES as usize]);
+    for (i, entry) in image.iter_mut().enumerate() {
+        *entry = data.u32(4 * i, "segment entry")?;
     }
-    let parsed = quarters.map_or(Parsed::Op(op), |quarters| Parsed::SegmentParts(op, quarters));
-    Ok(Some((parsed, bytes)))
+    Ok(image)
 }

@@ -7,7 +7,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`upiu`] | COMMAND, DATA OUT, DATA IN, RESPONSE UPIUs, sense data |
-//! | [`cdb`] | SCSI commands |
+//! | [`scsi`] | SCSI commands |
 //! | [`hpb`] | HPB commands and notices |
 //! | [`hpufs`] | command extension, piggyback and commands of HP-UFS |
 //! | [`mapplus`] | cache query and batch notice of MAP+ |
@@ -42,26 +42,26 @@
 //! ```
 
 mod bytes;
-pub mod cdb;
 pub mod data;
 mod error;
 pub mod hpb;
 pub mod hpufs;
 pub mod mapplus;
 pub mod query;
+pub mod scsi;
+mod set;
 pub mod task;
 pub mod upiu;
 
-use units::{Seq, UNIT_BYTES};
+use units::Seq;
 
 use crate::command::{Command, Op};
 use crate::data::{DataIn, DataOut};
 use crate::info::DeviceInfo;
 use crate::response::Response;
 use bytes::Reader;
-use cdb::Direction;
 use hpufs::{CommandExtension, ExtensionAddress};
-use upiu::{CommandUpiu, ResponseUpiu};
+use upiu::{CommandUpiu, Direction, ResponseUpiu};
 
 pub use error::{Allowed, DecodeError, EncodeError, Part};
 
@@ -70,9 +70,12 @@ pub use error::{Allowed, DecodeError, EncodeError, Part};
 /// # Errors
 /// A value does not fit its field, or the data is not what the operation takes; `out` is unchanged.
 pub fn encode_command(command: &Command, info: &DeviceInfo, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-    let (expected_bytes, cdb) = cdb::encode(command, info)?;
-    let payload = data::out(&command.op, &command.data)?;
-    let direction = if expected_bytes == 0 { Direction::None } else { cdb::direction(&command.op) };
+    let Command { op, data, .. } = command;
+    let set = set::of(op);
+    let (payload, sent) = set.out(op, data)?;
+    let expected_bytes = sent.max(set.bytes_in(op, info)?);
+    let cdb = set.cdb(op, data, expected_bytes, info)?;
+    let direction = direction(op, expected_bytes, info);
     let extension = CommandExtension::of(command)?;
     CommandUpiu { tag: command.tag, direction, expected_bytes, cdb, extension }.encode(out)?;
     upiu::push_data(out, upiu::DATA_OUT, command.tag, &payload);
@@ -87,14 +90,14 @@ pub fn encode_command(command: &Command, info: &DeviceInfo, out: &mut Vec<u8>) -
 pub fn decode_command(bytes: &[u8], info: &DeviceInfo, near: Seq) -> Result<Command, DecodeError> {
     let message = Reader::message(bytes);
     let (upiu, at) = CommandUpiu::decode(bytes)?;
-    let (parsed, expected) = cdb::decode(message.tail(16), info)?;
-    check_transfer(message, &upiu, &parsed, expected)?;
+    let (op, expected) = set::decode_cdb(message.tail(16), info)?;
+    check_transfer(message, &upiu, &op, expected, info)?;
     let (tag, payload, end) = upiu::take_data(message, at, upiu::DATA_OUT)?;
     if let Some(tag) = tag {
         message.exactly(at + 3, "task tag", u64::from(tag.0), u64::from(upiu.tag.0))?;
     }
     message.exactly(end, "bytes after the last UPIU", (message.len() - end) as u64, 0)?;
-    let (op, data) = data::decode_out(parsed, &payload, expected)?;
+    let (op, data) = set::of(&op).decode_out(op, message.tail(16), &payload, expected as usize)?;
     whole(message, &upiu, op, data, near)
 }
 
@@ -106,14 +109,17 @@ pub fn decode_command(bytes: &[u8], info: &DeviceInfo, near: Seq) -> Result<Comm
 pub fn decode_with_payload(bytes: &[u8], payload: &[u8], info: &DeviceInfo, near: Seq) -> Result<Command, DecodeError> {
     let message = Reader::message(bytes);
     let (upiu, _) = CommandUpiu::decode(bytes)?;
-    let (parsed, expected) = cdb::decode(message.tail(16), info)?;
-    check_transfer(message, &upiu, &parsed, expected)?;
-    let (op, data) = match parsed {
-        cdb::Parsed::Op(op @ Op::Write { .. }) => {
+    let (op, expected) = set::decode_cdb(message.tail(16), info)?;
+    check_transfer(message, &upiu, &op, expected, info)?;
+    let (op, data) = match op {
+        Op::Write { .. } => {
             message.exactly(12, "bytes of data", payload.len() as u64, u64::from(expected))?;
             (op, DataOut::None)
         }
-        parsed => data::decode_out(parsed, &data::Payload::exact(payload.to_vec()), expected)?,
+        _ => {
+            let payload = data::Payload::exact(payload.to_vec());
+            set::of(&op).decode_out(op, message.tail(16), &payload, expected as usize)?
+        }
     };
     whole(message, &upiu, op, data, near)
 }
@@ -142,20 +148,26 @@ fn whole(
     Ok(Command { tag: upiu.tag, op, host_seq, freed, data })
 }
 
+/// Where a command's data go, if it has so many bytes.
+fn direction(op: &Op, bytes: u32, info: &DeviceInfo) -> Direction {
+    match (bytes, set::of(op).bytes_in(op, info)) {
+        (0, _) => Direction::None,
+        (_, Ok(0)) => Direction::Out,
+        _ => Direction::In,
+    }
+}
+
 /// Refuses a COMMAND UPIU whose flags or expected length contradict its CDB.
 fn check_transfer(
     message: Reader<'_>,
     upiu: &CommandUpiu,
-    parsed: &cdb::Parsed,
+    op: &Op,
     expected: u32,
+    info: &DeviceInfo,
 ) -> Result<(), DecodeError> {
     let field = "expected data transfer length";
     message.exactly(12, field, u64::from(upiu.expected_bytes), u64::from(expected))?;
-    let direction = match parsed {
-        cdb::Parsed::Op(op) | cdb::Parsed::SegmentParts(op, _) => cdb::direction(op),
-        cdb::Parsed::Unmap => Direction::Out,
-    };
-    if expected > 0 && upiu.direction != direction {
+    if expected > 0 && upiu.direction != direction(op, expected, info) {
         let rule = Allowed::Rule("R for commands that read, W for commands that write");
         let flags = u64::from(message.u8(1, "flags")?);
         return Err(message.fault(1, "flags", flags, rule));
@@ -169,7 +181,7 @@ fn check_transfer(
 /// A value does not fit its field, there is more data than the operation asks for, or data of another kind; `out` is
 /// unchanged.
 pub fn encode_response(response: &Response, op: &Op, info: &DeviceInfo, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-    let expected = u64::from(cdb::data_in_bytes(op, info)?);
+    let expected = u64::from(set::of(op).bytes_in(op, info)?);
     let (payload, real) = data::data_in(op, &response.data, info)?;
     EncodeError::limit("bytes of data", real, expected)?;
     let start = out.len();
@@ -205,7 +217,7 @@ pub fn encode_with_payload(
     info: &DeviceInfo,
     luns: Luns,
 ) -> Result<(Vec<u8>, Vec<u8>), EncodeError> {
-    let expected = u64::from(cdb::data_in_bytes(op, info)?);
+    let expected = u64::from(set::of(op).bytes_in(op, info)?);
     let data = if op.is_user() { user } else { data::data_in(op, &response.data, info)?.0.bytes };
     EncodeError::limit("bytes of data", data.len() as u64, expected)?;
     let residual = (expected - data.len() as u64) as u32;
@@ -234,8 +246,7 @@ pub fn decode_response(bytes: &[u8], info: &DeviceInfo, near: Seq, expected: &Op
     Ok(Response { tag: upiu.tag, status: upiu.status, data, hpb: upiu.hpb, piggyback: upiu.piggyback })
 }
 
-/// Refuses a residual that does not complete the data to the length that the host asked for. The length of an HPB group
-/// is not known here, so any whole number of entries is allowed for HPB READ BUFFER.
+/// Refuses a residual that does not complete the data to the length that the host asked for.
 fn check_residual(
     last: Reader<'_>,
     op: &Op,
@@ -243,21 +254,10 @@ fn check_residual(
     payload: &data::Payload,
     residual: u32,
 ) -> Result<(), DecodeError> {
-    let field = "residual transfer count";
     let real = data::real_bytes(payload.bytes.len(), payload.stand_in);
-    let want = match *op {
-        Op::Read { len, .. } | Op::HpbRead { len, .. } | Op::MappedRead { len, .. } => u64::from(len) * UNIT_BYTES,
-        Op::SegmentRead { .. } => u64::from(hpufs::SEGMENT_BYTES),
-        Op::EntryTransfer | Op::EntriesAgain => u64::from(hpufs::ENTRY_TRANSFER_BYTES),
-        Op::CacheQuery => u64::from(mapplus::CACHE_QUERY_BYTES),
-        Op::HpbReadBuffer { .. } => {
-            let left = u64::from(residual % info.hpb_entry_bytes);
-            return last.exactly(12, "residual transfer count modulo the size of an entry", left, 0);
-        }
-        _ => 0,
-    };
-    if real > want {
-        return Err(last.fault(0, "bytes of data before the response", real, Allowed::Range { min: 0, max: want }));
+    let max = set::of(op).bytes_in(op, info).map_or(0, u64::from);
+    if real > max {
+        return Err(last.fault(0, "bytes of data before the response", real, Allowed::Range { min: 0, max }));
     }
-    last.exactly(12, field, u64::from(residual), want - real)
+    last.exactly(12, "residual transfer count", u64::from(residual), max - real)
 }

@@ -61,7 +61,6 @@
 use units::Seq;
 
 use super::bytes::Reader;
-use super::cdb::Direction;
 use super::data::{Payload, STAND_IN};
 use super::error::{Allowed, DecodeError, EncodeError};
 use super::hpb::HPB_NOTICE_BYTES;
@@ -98,6 +97,17 @@ const SET_MAPPED: u8 = 0x9;
 const GOOD: u8 = 0x00;
 const CHECK_CONDITION: u8 = 0x02;
 const BUSY: u8 = 0x08;
+
+/// Direction of a command's data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// No data.
+    None,
+    /// Device to host.
+    In,
+    /// Host to device.
+    Out,
+}
 
 /// A COMMAND UPIU with its extension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
