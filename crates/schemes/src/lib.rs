@@ -99,23 +99,3 @@ pub fn read(prefix: &str, table: &dyn Fn(&str) -> Table) -> Result<MappingParams
 pub fn defaults() -> MappingParams {
     read("", &|_| Table::new()).expect("a default is allowed")
 }
-
-#[cfg(test)]
-mod tests {
-    use ftl::Sabotage;
-
-    use super::*;
-
-    #[test]
-    fn each_sabotage_concerns_a_scheme() {
-        for &sabotage in Sabotage::ALL {
-            assert!(all().iter().any(|&kind| sabotage.concerns(kind)), "{sabotage:?} concerns no scheme");
-        }
-    }
-
-    #[test]
-    #[should_panic(expected = "there is a scheme ideal already")]
-    fn a_name_is_taken_once() {
-        add(MappingKind::of::<Ideal>());
-    }
-}

@@ -11,4 +11,5 @@ mod learned;
 mod map_cache;
 mod msftl;
 mod plain;
+mod registry;
 mod write_booster;

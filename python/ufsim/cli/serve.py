@@ -18,7 +18,6 @@ from ufsim.cli.progress import ProgressDisplay
 from ufsim.cli.screen import Screen, say, say_aside
 from ufsim.live import metrics, punctual
 from ufsim.live import server as live
-from ufsim.live.metrics_server import MetricsServer
 from ufsim.live.server import Control, Server
 from ufsim.results.formats import duration
 
@@ -147,6 +146,8 @@ def serve(
         if server.port is not None:
             lines.append(f"nbd://127.0.0.1:{server.port} (every user of this machine can connect)")
         if metrics_port is not None:
+            from ufsim.live.metrics_server import MetricsServer
+
             lines.append(until_the_end.enter_context(MetricsServer(server.stats, metrics_port)).url)
         say_aside("\n".join([*lines, "ready"]))
         while not asked.to_end and not server.wait(LOOK_S):

@@ -7,7 +7,7 @@ use crate::small;
 use ftl::seat::{Flush, Loaded, Programmed, Recover};
 
 fn dftl(core: &Core) -> Dftl {
-    Dftl::with_cache(core, small::params().get::<crate::Dftl>(), 8 * 64)
+    Dftl::with_cache(core, &small::params::<crate::Dftl>(), 8 * 64)
 }
 
 /// A command that arrives breaks an idle flush off, but not one that has to make room.
@@ -46,7 +46,7 @@ fn a_flush_without_a_buffer_is_a_mistake_of_the_firmware() {
 #[test]
 fn changes_in_either_cache_are_written_in_idle_time() {
     let core = core();
-    let mut map = Cdftl::with_cache(&core, small::params().get::<crate::Dftl>(), 8 * 1024);
+    let mut map = Cdftl::with_cache(&core, &small::params::<crate::Dftl>(), 8 * 1024);
     let wait = Some(units::Nanos(7));
     map.background = wait;
     map.ctp.insert(&core, &Loaded::assumed(MapUnit(2)));

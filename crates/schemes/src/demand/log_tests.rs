@@ -6,7 +6,7 @@ use crate::small;
 use ftl::seat::State;
 
 fn dftl(core: &Core) -> Dftl {
-    Dftl::with_cache(core, small::params().get::<crate::Dftl>(), 8 * 64)
+    Dftl::with_cache(core, &small::params::<crate::Dftl>(), 8 * 64)
 }
 
 /// Fills a superblock for the host. Its programs are still under way. Gives its number.
@@ -52,7 +52,7 @@ fn the_log_is_emptied_when_a_trim_and_two_rows_might_not_fit() {
 fn an_empty_log_is_never_crowded() {
     let cfg = small::config();
     let cfg = EngineConfig { log: ftl::LogConfig { entries: 8, ..cfg.log }, ..cfg };
-    let units = Dftl::map_units(&cfg, small::params().get::<crate::Dftl>());
+    let units = Dftl::map_units(&cfg, &small::params::<crate::Dftl>());
     let core = Core::in_test(cfg, units);
     assert!(!dftl(&core).wants_flush(&core), "8 entries are too few for a trim, but a flush would gain nothing");
 }

@@ -122,8 +122,9 @@ impl Own for CmtParams {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
+    use crate::small;
+    use ftl::seat::Mapping;
 
     /// Entries that are loaded ahead, those that are protected, and those that a page leaves behind.
     #[test]
@@ -131,17 +132,13 @@ mod tests {
         fn rules(own: &impl Own) -> (Option<u32>, u32, usize) {
             (own.ahead_one_in(), own.protected_one_in(), own.sparse_entries())
         }
-        let mut params = crate::defaults();
-        for (key, value) in [("ahead_one_in", 5), ("protected_one_in", 3), ("sparse_entries", 7)] {
-            params.set("*", key, value).expect("a parameter of some scheme");
+        fn rules_of<M: Mapping>() -> (Option<u32>, u32, usize)
+        where
+            M::Params: Own,
+        {
+            rules(&small::with::<M>(&[("ahead_one_in", 5), ("protected_one_in", 3), ("sparse_entries", 7)]))
         }
-        assert_eq!(
-            (rules(params.get::<crate::Dftl>()), rules(params.get::<crate::Cdftl>())),
-            ((Some(5), 3, 0), (Some(5), 3, 0))
-        );
-        assert_eq!(
-            (rules(params.get::<crate::Tpftl>()), rules(params.get::<crate::Sftl>())),
-            ((Some(5), 0, 0), (None, 0, 7))
-        );
+        assert_eq!((rules_of::<crate::Dftl>(), rules_of::<crate::Cdftl>()), ((Some(5), 3, 0), (Some(5), 3, 0)));
+        assert_eq!((rules_of::<crate::Tpftl>(), rules_of::<crate::Sftl>()), ((Some(5), 0, 0), (None, 0, 7)));
     }
 }

@@ -3,9 +3,9 @@
 use super::nodes::TpftlParams;
 use super::settings::{CmtParams, DemandParams, SingleParams};
 use super::*;
-use crate::{MappingParams, small};
+use crate::small;
 use ftl::SramConfig;
-use ftl::seat::MapUnits;
+use ftl::seat::{MapUnits, Mapping};
 
 /// 4096 addresses, 512 in a translation page, all of them mapped.
 pub(super) fn core() -> Core {
@@ -15,7 +15,7 @@ pub(super) fn core() -> Core {
 /// The same, of whose translation pages only so many have been written: the first ones.
 fn core_with(written: u32) -> Core {
     let cfg = small::config();
-    let units = Dftl::map_units(&cfg, small::params().get::<crate::Dftl>());
+    let units = Dftl::map_units(&cfg, &small::params::<crate::Dftl>());
     let mut core = Core::in_test(cfg, units);
     let meta = core.layout().first_ppa(Superblock(80));
     for unit in (0..written).map(MapUnit) {
@@ -66,7 +66,7 @@ fn at(lpa: u32) -> Resolved {
 #[test]
 fn every_page_of_a_translation_page_misses_by_itself() {
     let mut core = core();
-    let mut map = Dftl::with_cache(&core, small::params().get::<crate::Dftl>(), 8 * 64);
+    let mut map = Dftl::with_cache(&core, &small::params::<crate::Dftl>(), 8 * 64);
     for lpa in [5, 6, 700] {
         assert_eq!(read(&mut map, &mut core, lpa), Resolved::Load(MapUnit(lpa / 512)));
         assert_eq!(read(&mut map, &mut core, lpa), at(lpa));
@@ -79,7 +79,7 @@ fn every_page_of_a_translation_page_misses_by_itself() {
 fn a_page_cache_below_makes_neighbours_hit() {
     // 8 KiB: a translation page, and 512 entries.
     let mut core = core();
-    let mut map = Cdftl::with_cache(&core, small::params().get::<crate::Dftl>(), 8 * 1024);
+    let mut map = Cdftl::with_cache(&core, &small::params::<crate::Dftl>(), 8 * 1024);
     assert_eq!(read(&mut map, &mut core, 5), Resolved::Load(MapUnit(0)));
     assert_eq!(read(&mut map, &mut core, 6), at(6));
     assert_eq!(map.in_caches(&core).count(), 512);
@@ -92,7 +92,7 @@ fn a_page_cache_below_makes_neighbours_hit() {
 #[test]
 fn what_was_announced_comes_with_the_first_miss_of_its_page() {
     let mut core = core();
-    let mut map = Dftl::with_cache(&core, small::params().get::<crate::Dftl>(), 8 * 64);
+    let mut map = Dftl::with_cache(&core, &small::params::<crate::Dftl>(), 8 * 64);
     announce(&mut map, &mut core, &[(3, 2), (9, 1), (600, 1)]);
     assert_eq!(read(&mut map, &mut core, 4), Resolved::Load(MapUnit(0)));
     assert_eq!(map.in_caches(&core).collect::<Vec<_>>(), [Lpa(3), Lpa(4), Lpa(9)]);
@@ -104,7 +104,7 @@ fn what_was_announced_comes_with_the_first_miss_of_its_page() {
 #[test]
 fn a_full_cache_drops_what_is_clean_and_asks_for_a_flush_of_what_is_not() {
     let mut core = core();
-    let mut map = Dftl::with_cache(&core, small::params().get::<crate::Dftl>(), 8 * 16);
+    let mut map = Dftl::with_cache(&core, &small::params::<crate::Dftl>(), 8 * 16);
     (0..20).for_each(|lpa| assert_eq!(read(&mut map, &mut core, lpa), Resolved::Load(MapUnit(0))));
     assert_eq!(map.in_caches(&core).map(|lpa| lpa.0).collect::<Vec<_>>(), (4..20).collect::<Vec<_>>());
     (4..20).for_each(|lpa| {
@@ -120,7 +120,7 @@ fn a_full_cache_drops_what_is_clean_and_asks_for_a_flush_of_what_is_not() {
 #[test]
 fn announced_entries_take_a_quarter_of_the_cache_and_no_more() {
     let mut core = core();
-    let mut map = Dftl::with_cache(&core, small::params().get::<crate::Dftl>(), 8 * 18);
+    let mut map = Dftl::with_cache(&core, &small::params::<crate::Dftl>(), 8 * 18);
     (3584..3602).for_each(|lpa| assert_eq!(read(&mut map, &mut core, lpa), Resolved::Load(MapUnit(7))));
     announce(&mut map, &mut core, &[(100, 10)]);
     assert_eq!(read(&mut map, &mut core, 0), Resolved::Load(MapUnit(0)));
@@ -133,7 +133,7 @@ fn announced_entries_take_a_quarter_of_the_cache_and_no_more() {
 fn nothing_announced_is_expected_from_a_page_that_is_not_read() {
     // The page cache has the page: 16 entries below it, and ten announced.
     let mut core = core();
-    let mut two = Cdftl::with_cache(&core, small::params().get::<crate::Dftl>(), 4096 + 8 * 16);
+    let mut two = Cdftl::with_cache(&core, &small::params::<crate::Dftl>(), 4096 + 8 * 16);
     assert_eq!(read(&mut two, &mut core, 5), Resolved::Load(MapUnit(0)));
     (6..21).for_each(|lpa| assert_eq!(read(&mut two, &mut core, lpa), at(lpa)));
     announce(&mut two, &mut core, &[(100, 10)]);
@@ -142,7 +142,7 @@ fn nothing_announced_is_expected_from_a_page_that_is_not_read() {
 
     // The page was never written.
     let mut core = core_with(7);
-    let mut one = Dftl::with_cache(&core, small::params().get::<crate::Dftl>(), 8 * 16);
+    let mut one = Dftl::with_cache(&core, &small::params::<crate::Dftl>(), 8 * 16);
     (5..21).for_each(|lpa| assert_eq!(read(&mut one, &mut core, lpa), Resolved::Load(MapUnit(0))));
     announce(&mut one, &mut core, &[(3600, 10)]);
     assert_eq!(one.admit(&mut core, Lpa(3590)), Admission::Ready);
@@ -154,7 +154,7 @@ fn nothing_announced_is_expected_from_a_page_that_is_not_read() {
 #[test]
 fn a_read_of_a_page_that_was_never_written_takes_no_room_and_is_no_lookup() {
     let mut core = core_with(7);
-    let mut map = Dftl::with_cache(&core, small::params().get::<crate::Dftl>(), 8 * 16);
+    let mut map = Dftl::with_cache(&core, &small::params::<crate::Dftl>(), 8 * 16);
     for lpa in 0..16 {
         read(&mut map, &mut core, lpa);
         map.cmt.set(Lpa(lpa), Some(Ppa(lpa)));
@@ -168,7 +168,7 @@ fn a_read_of_a_page_that_was_never_written_takes_no_room_and_is_no_lookup() {
 #[test]
 fn what_needs_no_flash_read_is_cached_trimmed_or_was_never_written() {
     let mut core = core_with(7);
-    let mut map = Dftl::with_cache(&core, small::params().get::<crate::Dftl>(), 8 * 64);
+    let mut map = Dftl::with_cache(&core, &small::params::<crate::Dftl>(), 8 * 64);
     read(&mut map, &mut core, 5);
     let seq = core.take_seq_in_test(2);
     map.trimmed(&mut core, Lpa(40), 2, seq);
@@ -187,7 +187,7 @@ fn what_needs_no_flash_read_is_cached_trimmed_or_was_never_written() {
 #[test]
 fn a_host_that_asks_is_told_runs_of_cached_addresses() {
     let mut core = core();
-    let mut map = Dftl::with_cache(&core, small::params().get::<crate::Dftl>(), 8 * 64);
+    let mut map = Dftl::with_cache(&core, &small::params::<crate::Dftl>(), 8 * 64);
     for lpa in [9, 511, 6, 512, 5, 700, 7] {
         read(&mut map, &mut core, lpa);
     }
@@ -200,7 +200,7 @@ fn a_host_that_asks_is_told_runs_of_cached_addresses() {
 /// 1088 KiB, the default, and entries of 4 bytes. Half of it holds 136 translation pages, the rest 139,264 entries.
 #[test]
 fn two_levels_share_the_cache_by_halves() {
-    let base = *small::params().get::<crate::Dftl>();
+    let base = small::params::<crate::Dftl>();
     let own = CmtParams {
         single: SingleParams { common: DemandParams { entry_bytes: 4, ..base.single.common }, ..base.single },
         ..base
@@ -218,10 +218,8 @@ fn two_levels_share_the_cache_by_halves() {
 }
 
 /// Parameters with 16 KiB of cache. Entries have 8 bytes, of `tpftl` 6 and 8 for a node; a translation page has 512.
-fn small_caches() -> MappingParams {
-    let mut params = small::params();
-    params.set("*", "cache_kib", 16).expect("a parameter of all schemes of the family");
-    params
+fn small_cache<M: Mapping>() -> M::Params {
+    small::with::<M>(&[("cache_kib", 16)])
 }
 
 /// `tpftl` keeps 24 bytes free, and each entry may need a node. `cdftl` has two pages, and 1024 entries. `sftl` has
@@ -232,11 +230,10 @@ fn a_device_tells_how_many_entries_its_caches_hold() {
         let core = core();
         Demand::<C, TWO_LEVELS>::new(&core, own).cache_entries(&core)
     }
-    let own = small_caches();
-    assert_eq!(entries::<Cmt, false>(own.get::<crate::Dftl>()), 16_384 / 8);
-    assert_eq!(entries::<Nodes, false>(own.get::<crate::Tpftl>()), (16_384 - 24) / 14);
-    assert_eq!(entries::<Cmt, true>(own.get::<crate::Cdftl>()), 1024 + 2 * 512);
-    assert_eq!(entries::<Cmt<SftlParams>, true>(own.get::<crate::Sftl>()), 214 + 3 * 512);
+    assert_eq!(entries::<Cmt, false>(&small_cache::<crate::Dftl>()), 16_384 / 8);
+    assert_eq!(entries::<Nodes, false>(&small_cache::<crate::Tpftl>()), (16_384 - 24) / 14);
+    assert_eq!(entries::<Cmt, true>(&small_cache::<crate::Cdftl>()), 1024 + 2 * 512);
+    assert_eq!(entries::<Cmt<SftlParams>, true>(&small_cache::<crate::Sftl>()), 214 + 3 * 512);
 }
 
 /// Beside the cache: 16 bytes for each of 128 log entries; 4 for the places of 8 translation pages, 80 bitmaps, 2
@@ -252,13 +249,12 @@ fn the_caches_take_what_they_are_given_and_what_their_pages_may_grow() {
         assert_eq!((sram, dram), (16 * 128 + 4 * (8 + 80 + 2 + 32) + 4 * 8 + 2 * 80, 0));
         cache
     }
-    let own = small_caches();
     for (left, bytes) in [(None, 16_384), (Some(16_384), 16_384), (Some(10_000), 10_000)] {
-        assert_eq!(cache::<Cmt, false>(own.get::<crate::Dftl>(), left), bytes);
-        assert_eq!(cache::<Nodes, false>(own.get::<crate::Tpftl>(), left), bytes);
-        assert_eq!(cache::<Cmt, true>(own.get::<crate::Cdftl>(), left), bytes);
+        assert_eq!(cache::<Cmt, false>(&small_cache::<crate::Dftl>(), left), bytes);
+        assert_eq!(cache::<Nodes, false>(&small_cache::<crate::Tpftl>(), left), bytes);
+        assert_eq!(cache::<Cmt, true>(&small_cache::<crate::Cdftl>(), left), bytes);
     }
-    let sftl = |left| cache::<Cmt<SftlParams>, true>(own.get::<crate::Sftl>(), left);
+    let sftl = |left| cache::<Cmt<SftlParams>, true>(&small_cache::<crate::Sftl>(), left);
     assert_eq!(sftl(None), 214 * 8 + 14_670 + 4096);
     // Of 12,288 bytes.
     assert_eq!(sftl(Some(16_384)), 163 * 8 + 10_980 + 4096);
@@ -279,11 +275,13 @@ fn what_was_loaded_becomes_a_single_entry_also_where_its_page_is_cached() {
         assert!(map.ctp.holds(unit));
         map.cmt.is_cached(lpa)
     }
-    let own = small::params();
     let both = [LoadedFor::Read, LoadedFor::Write];
-    assert_eq!(both.map(|purpose| becomes_single::<Cmt, true>(own.get::<crate::Cdftl>(), purpose)), [true, true]);
     assert_eq!(
-        both.map(|purpose| becomes_single::<Cmt<SftlParams>, true>(own.get::<crate::Sftl>(), purpose)),
+        both.map(|purpose| becomes_single::<Cmt, true>(&small::params::<crate::Cdftl>(), purpose)),
+        [true, true]
+    );
+    assert_eq!(
+        both.map(|purpose| becomes_single::<Cmt<SftlParams>, true>(&small::params::<crate::Sftl>(), purpose)),
         [false, true]
     );
 }
@@ -292,7 +290,7 @@ fn what_was_loaded_becomes_a_single_entry_also_where_its_page_is_cached() {
 #[test]
 fn a_changed_entry_leaves_into_its_cached_page_without_a_write() {
     let mut core = core();
-    let mut map = Cdftl::with_cache(&core, small::params().get::<crate::Cdftl>(), 4096 + 8 * 16);
+    let mut map = Cdftl::with_cache(&core, &small::params::<crate::Cdftl>(), 4096 + 8 * 16);
     for lpa in 5..21 {
         read(&mut map, &mut core, lpa);
         map.cmt.set(Lpa(lpa), Some(Ppa(4000 + lpa)));

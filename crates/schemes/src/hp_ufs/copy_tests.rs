@@ -18,7 +18,7 @@ struct HostAndDevice {
 impl HostAndDevice {
     fn new() -> HostAndDevice {
         let cfg = EngineConfig { log: LogConfig { max_log_blocks: 2, ..small::config().log }, ..config(6) };
-        let device = Bench::new(cfg, small::params().get::<HpUfs>());
+        let device = Bench::new(cfg, &small::params::<HpUfs>());
         HostAndDevice { device, segment: Box::new([0; 1024]), applied: 0 }
     }
 
@@ -68,7 +68,7 @@ fn a_copy_programmed_late_does_not_replace_what_was_written_meanwhile() {
 
 #[test]
 fn a_segment_is_written_back_only_if_a_host_has_sent_it() {
-    let mut bench: Bench<HpUfs> = Bench::new(config(6), small::params().get::<HpUfs>());
+    let mut bench: Bench<HpUfs> = Bench::new(config(6), &small::params::<HpUfs>());
     let mut is_seen_to_write = |op, data, host_seq| {
         bench.send(op, data, Seq(host_seq));
         bench.go_on();

@@ -44,7 +44,7 @@ fn the_tables_take_sram() {
 fn recovery_ends_with_the_last_change_applied() {
     let mut core = device().0;
     core.take_seq_in_test(5);
-    let map = HpUfs::restored(&mut core, small::params().get::<crate::HpUfs>());
+    let map = HpUfs::restored(&mut core, &small::params::<crate::HpUfs>());
     assert_eq!((map.host_seq, map.newest), (Seq(5), Seq(5)));
 }
 

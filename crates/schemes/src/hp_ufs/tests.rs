@@ -37,7 +37,7 @@ fn being_programmed<const N: usize>(numbers: [u64; N]) -> (Core, HpUfs) {
 }
 
 pub(super) fn device_of(cfg: EngineConfig) -> (Core, HpUfs) {
-    let own = *small::params().get::<crate::HpUfs>();
+    let own = small::params::<crate::HpUfs>();
     let units = HpUfs::map_units(&cfg, &own);
     let core = Core::in_test(cfg, units);
     let map = HpUfs::new(&core, &own);

@@ -13,7 +13,7 @@ use ftl::{LogConfig, SramConfig};
 use ufs::{DataOut, Op};
 
 fn params() -> SegmentLogParams {
-    *small::params().get::<crate::SegmentLog>()
+    small::params::<crate::SegmentLog>()
 }
 
 /// 4096 addresses in four segments, superblocks of 64 units.

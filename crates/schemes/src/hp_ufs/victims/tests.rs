@@ -12,7 +12,7 @@ const LAST: Seq = Seq(9);
 /// A device with three full superblocks, the first three, and an open one.
 fn victims() -> (Core, Victims) {
     let cfg = small::config();
-    let units = HpUfs::map_units(&cfg, small::params().get::<crate::HpUfs>());
+    let units = HpUfs::map_units(&cfg, &small::params::<crate::HpUfs>());
     let mut core = Core::in_test(cfg, units);
     for sb in 0..3 {
         assert_eq!(fill(core.blocks_in_test(), LAST.0), Superblock(sb));

@@ -7,7 +7,7 @@ use ftl::seat::Scheme;
 
 /// A device with map units of this size.
 fn device(kib: u32) -> (Core, Writebacks) {
-    let (cfg, mut own) = (small::config(), *small::params().get::<crate::HpUfs>());
+    let (cfg, mut own) = (small::config(), small::params::<crate::HpUfs>());
     own.segment_kib = kib;
     let units = HpUfs::map_units(&cfg, &own);
     let core = Core::in_test(cfg, units);
