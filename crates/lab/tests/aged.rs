@@ -7,7 +7,7 @@ use files::trial::Trial;
 use files::{Files, Simulated};
 use ufsim_lab::{LabError, RunResult, Spec, age, age_header, schemes, simulate};
 
-const AGE: &str = "rw=randwrite bs=4k iodepth=8 size=120m io_size=100m";
+const AGE: &str = "rw=randwrite bs=4k iodepth=8 size=120m io_size=70m";
 
 fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);

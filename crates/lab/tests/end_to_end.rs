@@ -65,7 +65,7 @@ fn churn(seed: u64, count: usize) -> Vec<WorkRequest> {
 #[test]
 fn garbage_collection_keeps_every_page_under_every_scheme() {
     for preset in schemes() {
-        let result = closed(&tiny(preset.name, 3), churn(5, 50_000), 16).unwrap();
+        let result = closed(&tiny(preset.name, 3), churn(5, 40_000), 16).unwrap();
         assert_eq!(result.submitted, result.completed, "{}", preset.name);
         assert!(result.counters.device["gc_victims"] > 50, "{}: GC hardly ran", preset.name);
         assert!(result.waf.gc > 0.0 && result.waf.total >= 1.0, "{}: {:?}", preset.name, result.waf);

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use ufsim_lab::{LabError, LeftOn, RunResult, Spec, schemes, simulate};
 
-const AGE: &str = "rw=randwrite bs=4k iodepth=8 size=120m io_size=100m";
+const AGE: &str = "rw=randwrite bs=4k iodepth=8 size=120m io_size=40m";
 const READS: &str = "rw=randread bs=4k iodepth=4 size=40m io_size=8m";
 
 fn spec(scheme: &str) -> Spec {

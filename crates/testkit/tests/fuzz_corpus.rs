@@ -12,7 +12,7 @@ use campaign::Rng;
 use ufsim_testkit::fuzz::Target;
 
 /// Number of mutations of every file.
-const MUTATIONS: u32 = 500;
+const MUTATIONS: u32 = 200;
 
 fn fuzz() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
