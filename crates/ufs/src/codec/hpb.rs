@@ -128,13 +128,6 @@ impl SetCodec for Hpb {
         }
     }
 
-    fn out(&self, op: &Op, data: &DataOut) -> Result<(Payload, u32), EncodeError> {
-        match data {
-            DataOut::None => Ok(Payload::sent(Vec::new())),
-            _ => Err(EncodeError::Data { op: op.name(), allowed: "no data" }),
-        }
-    }
-
     fn cdb(&self, op: &Op, _: &DataOut, bytes: u32, info: &DeviceInfo) -> Result<[u8; 16], EncodeError> {
         match *op {
             Op::HpbRead { lpa, len, entry } if info.has_plain_entries() => read_16(lpa, len, entry),
@@ -160,10 +153,6 @@ impl SetCodec for Hpb {
             _ => return Ok(None),
         };
         Ok(Some(found))
-    }
-
-    fn decode_out(&self, op: Op, _: Reader<'_>, payload: &Payload, _: usize) -> Result<(Op, DataOut), DecodeError> {
-        payload.expect(0, false).map(|_| (op, DataOut::None))
     }
 
     fn data_in(&self, op: &Op, data: &DataIn, info: &DeviceInfo) -> Result<Option<Payload>, EncodeError> {

@@ -19,7 +19,12 @@ pub(super) trait SetCodec {
     fn bytes_in(&self, op: &Op, info: &DeviceInfo) -> Result<u32, EncodeError>;
 
     /// The data that a command sends, and their bytes on a real link.
-    fn out(&self, op: &Op, data: &DataOut) -> Result<(Payload, u32), EncodeError>;
+    fn out(&self, op: &Op, data: &DataOut) -> Result<(Payload, u32), EncodeError> {
+        match data {
+            DataOut::None => Ok(Payload::sent(Vec::new())),
+            _ => Err(EncodeError::Data { op: op.name(), allowed: "no data" }),
+        }
+    }
 
     /// The CDB of a command that sends or may read so many `bytes`.
     fn cdb(&self, op: &Op, data: &DataOut, bytes: u32, info: &DeviceInfo) -> Result<[u8; 16], EncodeError>;
@@ -31,10 +36,12 @@ pub(super) trait SetCodec {
     fn decode_out(
         &self,
         op: Op,
-        cdb: Reader<'_>,
+        _cdb: Reader<'_>,
         payload: &Payload,
-        expected: usize,
-    ) -> Result<(Op, DataOut), DecodeError>;
+        _expected: usize,
+    ) -> Result<(Op, DataOut), DecodeError> {
+        payload.expect(0, false).map(|_| (op, DataOut::None))
+    }
 
     /// The data of a response that has some; `None` if the command reads none of this kind.
     fn data_in(&self, op: &Op, data: &DataIn, info: &DeviceInfo) -> Result<Option<Payload>, EncodeError>;
