@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 import typer
 
 from ufsim_papers.markdown import code, table
 
 # Values of an option, by the type that it is read as.
-KINDS = {int: "a whole number", float: "a number", Path: "a path"}
+KINDS = {"int": "a whole number", "float": "a number", "path": "a path"}
 
 HEAD = """# Command line
 
@@ -67,10 +67,10 @@ def flags(option: Any) -> str:
 
 def allowed(option: Any) -> str:
     """Choices, or the kind of value."""
-    kind = option.type_descriptor.annotation
-    if get_origin(kind) is Literal:
-        return ", ".join(code(str(choice)) for choice in get_args(kind))
-    return "" if option.is_flag else KINDS.get(kind, "a text")
+    choices = getattr(option.type, "choices", None)
+    if choices:
+        return ", ".join(code(str(choice)) for choice in choices)
+    return "" if option.is_flag else KINDS.get(option.type.name, "a text")
 
 
 def default(option: Any) -> str:

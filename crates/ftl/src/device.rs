@@ -4,8 +4,7 @@ use std::io::{Read, Write};
 
 use archive::{ArchiveError, Reader, Writer};
 use nand::Counters;
-use ufs::codec::hpb::SEALED_ENTRY_BYTES;
-use ufs::{Booster, BoosterControl, Command, Content, DeviceInfo, Health, PLAIN_ENTRY_BYTES, Tag};
+use ufs::{Booster, BoosterControl, Command, Content, DeviceInfo, Health, PLAIN_ENTRY_BYTES, SEALED_ENTRY_BYTES, Tag};
 use units::{Counter, Lpa, Seq, SimTime};
 
 use crate::core::{DeviceEvent, Effects};

@@ -4,8 +4,9 @@
 use std::ops::Range;
 
 use live::{SegmentImage, SegmentState, SentSegment};
-use units::SEGMENT_ENTRIES;
+use units::{SEGMENT_ENTRIES, UNIT_BYTES};
 
+use crate::info::{PLAIN_ENTRY_BYTES, SEALED_ENTRY_BYTES};
 use crate::response::L2pEntry;
 
 /// The content of one 4 KiB unit: the address that it was written to, and the write that made it.
@@ -71,6 +72,9 @@ pub struct LpaRun {
 }
 
 impl LpaRun {
+    /// Bytes of a run on a link.
+    pub const BYTES: usize = 8;
+
     /// The address after the last block.
     pub fn end(&self) -> units::Lpa {
         self.lpa.offset(self.len)
@@ -96,6 +100,18 @@ pub enum DataOut {
 }
 
 impl DataOut {
+    /// Its bytes on a link; of a write they follow from its length, and are not counted here.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        match self {
+            DataOut::None | DataOut::Stamp(_) => 0,
+            DataOut::Segment(_) => UNIT_BYTES,
+            DataOut::SegmentParts(quarters, _) => 4 * u64::from(quarters.entries()),
+            DataOut::Bitmap(words) => size_of_val(&**words) as u64,
+            DataOut::Runs(runs) => (runs.len() * LpaRun::BYTES) as u64,
+        }
+    }
+
     /// Replaces the data. Inlined for speed: most commands have no data that needs to be freed.
     #[inline(always)]
     pub fn put(&mut self, data: DataOut) {
@@ -127,4 +143,20 @@ pub enum DataIn {
     Plain(Vec<u32>),
     /// The addresses whose mappings are cached.
     Runs(Vec<LpaRun>),
+}
+
+impl DataIn {
+    /// Its bytes on a link.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        match self {
+            DataIn::None => 0,
+            DataIn::One(_) | DataIn::Segment(_) => UNIT_BYTES,
+            DataIn::Many(units) => units.len() as u64 * UNIT_BYTES,
+            DataIn::Entries(entries) => (entries.len() * L2pEntry::BYTES) as u64,
+            DataIn::Runs(runs) => (runs.len() * LpaRun::BYTES) as u64,
+            DataIn::Sealed(entries) => entries.len() as u64 * u64::from(SEALED_ENTRY_BYTES),
+            DataIn::Plain(entries) => entries.len() as u64 * u64::from(PLAIN_ENTRY_BYTES),
+        }
+    }
 }

@@ -4,6 +4,9 @@ use std::hash::{Hash, Hasher};
 
 use crate::victims::Victims;
 
+/// Bytes of a sealed HPB entry.
+pub const SEALED_ENTRY_BYTES: u32 = 8;
+
 /// Bytes of a plain HPB entry.
 pub const PLAIN_ENTRY_BYTES: u32 = 4;
 

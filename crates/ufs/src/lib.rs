@@ -26,7 +26,7 @@ pub use codec::hpufs::{MAX_SUPERBLOCKS, MAX_TRANSFER_ENTRIES};
 pub use codec::mapplus::{MAX_BATCH_RUNS, MAX_CACHED_RUNS};
 pub use command::{BitmapFor, Command, CommandSet, MAX_TAGS, Op, Tag};
 pub use data::{Content, DataIn, DataOut, LpaRun, QUARTER_ENTRIES, Quarters};
-pub use info::{DeviceInfo, PLAIN_ENTRY_BYTES};
+pub use info::{DeviceInfo, PLAIN_ENTRY_BYTES, SEALED_ENTRY_BYTES};
 pub use link::{Link, LinkConfig, LinkParams, wire_bytes, wire_bytes_response};
 pub use live::{SegmentImage, SegmentState};
 pub use power::{DeviceWork, Power, PowerAccount, PowerSpan, PowerState, Waker};

@@ -8,14 +8,11 @@ use std::ops::Range;
 
 use units::{Nanos, SimTime, UNIT_BYTES, bytes_per_us};
 
-use crate::codec::hpb::{HPB_NOTICE_BYTES, SEALED_ENTRY_BYTES};
-use crate::codec::hpufs::{COMMAND_EXTENSION_BYTES, PIGGYBACK_BYTES, SEGMENT_BYTES, has_extension};
-use crate::codec::mapplus::RUN_BYTES;
+use crate::codec::hpb::HPB_NOTICE_BYTES;
+use crate::codec::hpufs::{COMMAND_EXTENSION_BYTES, has_extension};
 use crate::codec::scsi::UNMAP_LIST_BYTES;
 use crate::codec::upiu::{MAX_DATA_SEGMENT, SENSE_BYTES, UPIU_BYTES};
 use crate::command::{Command, Op};
-use crate::data::{DataIn, DataOut};
-use crate::info::PLAIN_ENTRY_BYTES;
 use crate::response::{HpbNotice, Response, Status};
 
 params::params! {
@@ -157,14 +154,10 @@ fn data_upius(bytes: u64) -> u64 {
 #[inline]
 pub fn wire_bytes(command: &Command) -> u64 {
     let extension = if has_extension(command) { COMMAND_EXTENSION_BYTES as u64 } else { 0 };
-    let data = match (&command.op, &command.data) {
-        (Op::Write { len, .. }, _) => u64::from(*len) * UNIT_BYTES,
-        (Op::Unmap { .. }, _) => u64::from(UNMAP_LIST_BYTES),
-        (_, DataOut::Segment(_)) => SEGMENT_BYTES.into(),
-        (_, DataOut::SegmentParts(quarters, _)) => 4 * u64::from(quarters.entries()),
-        (_, DataOut::Bitmap(words)) => size_of_val(&**words) as u64,
-        (_, DataOut::Runs(runs)) => (runs.len() * RUN_BYTES) as u64,
-        (_, DataOut::None | DataOut::Stamp(_)) => 0,
+    let data = match &command.op {
+        Op::Write { len, .. } => u64::from(*len) * UNIT_BYTES,
+        Op::Unmap { .. } => u64::from(UNMAP_LIST_BYTES),
+        _ => command.data.bytes(),
     };
     UPIU_BYTES as u64 + extension + data_upius(data)
 }
@@ -175,24 +168,14 @@ pub fn wire_bytes(command: &Command) -> u64 {
 pub fn wire_bytes_response(response: &Response) -> u64 {
     let sense = if response.status == Status::Good { 0 } else { SENSE_BYTES as u64 };
     let notice = if response.hpb == HpbNotice::None { 0 } else { HPB_NOTICE_BYTES as u64 };
-    let data = match &response.data {
-        DataIn::None => 0,
-        DataIn::One(_) => UNIT_BYTES,
-        DataIn::Many(units) => units.len() as u64 * UNIT_BYTES,
-        DataIn::Segment(_) => UNIT_BYTES,
-        DataIn::Entries(entries) => (entries.len() * PIGGYBACK_BYTES) as u64,
-        DataIn::Runs(runs) => (runs.len() * RUN_BYTES) as u64,
-        DataIn::Sealed(entries) => entries.len() as u64 * u64::from(SEALED_ENTRY_BYTES),
-        DataIn::Plain(entries) => entries.len() as u64 * u64::from(PLAIN_ENTRY_BYTES),
-    };
-    UPIU_BYTES as u64 + sense + notice + data_upius(data)
+    UPIU_BYTES as u64 + sense + notice + data_upius(response.data.bytes())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::command::Tag;
-    use crate::data::Quarters;
+    use crate::data::{DataIn, DataOut, Quarters};
     use crate::response::PiggyBack;
     use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 

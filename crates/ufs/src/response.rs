@@ -39,6 +39,9 @@ pub struct L2pEntry {
 }
 
 impl L2pEntry {
+    /// Bytes of an entry on a link.
+    pub const BYTES: usize = 16;
+
     /// Sequence number of the last unit.
     pub fn last_seq(&self) -> Seq {
         self.seq.plus(u32::from(self.len) - 1)

@@ -72,7 +72,8 @@ fn errors_name_field_place_value_and_what_was_allowed() {
     assert_eq!(e.allowed, Allowed::Exactly(0));
     assert_eq!(
         error(16, 0x88).to_string(),
-        "operation code at byte 16 of the message is 136 (0x88), allowed: 28h, 2Ah, 35h, 42h, F8h-FAh, C0h-C3h, C4h, C5h"
+        "operation code at byte 16 of the message is 136 (0x88), allowed: 28h, 2Ah, 35h, 42h, F8h-FAh, C0h-C3h, \
+         C4h, C5h"
     );
     assert_eq!(error(14, 0x20).field, "expected data transfer length");
     assert_eq!(error(1, 0x20).field, "flags");

@@ -92,11 +92,13 @@ def usage_failure(error: BaseException) -> Failure | None:
 def in_our_words(message: str) -> str:
     """A message of typer without words of its library, and with the range of the option."""
     message = message.replace("Value error, ", "")
-    told = re.fullmatch(r"(Invalid value for '(--[a-z-]+)': )Input should be a valid (integer|number).*", message)
+    # Of typer up to 0.28, and of later ones.
+    problem = r"(?:'.*' is not a valid (int|float)\.|Input should be a valid (integer|number).*)"
+    told = re.fullmatch(rf"(Invalid value for '(--[a-z-]+)': ){problem}", message, re.DOTALL)
     if told is None:
         return message
     ranges = {option.metadata["flag"]: option.metadata.get("range") for option in FIELDS.values()}
-    what = "a whole number" if told[3] == "integer" else "a number"
+    what = "a whole number" if "int" in (told[3] or told[4]) else "a number"
     least, most = ranges.get(told[2]) or (None, None)
     return told[1] + f"must be {what}" + ("" if least is None else f" from {least} to {most}")
 

@@ -336,8 +336,6 @@ fn shape(data: &DataIn) -> String {
         DataIn::None => "no data".into(),
         DataIn::One(_) => "1 unit".into(),
         DataIn::Many(units) => format!("{} units", units.len()),
-        DataIn::Segment(_) | DataIn::Entries(_) | DataIn::Sealed(_) | DataIn::Plain(_) | DataIn::Runs(_) => {
-            "metadata".into()
-        }
+        _ => "metadata".into(),
     }
 }

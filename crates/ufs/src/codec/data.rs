@@ -23,15 +23,11 @@
 //! | DATA OUT | 4: stamp of all units of the write, big-endian |
 //! | DATA IN | 8 per unit: LPA, stamp; stamp 0 is a unit that reads as zeroes, its LPA is 0 |
 
-use units::{Lpa, Seq};
+use units::Lpa;
 
 use super::bytes::Reader;
 use super::error::{Allowed, DecodeError, EncodeError};
-use super::set;
-use crate::command::Op;
 use crate::data::{Content, DataIn};
-use crate::info::DeviceInfo;
-use crate::response::Status;
 
 /// Flag of a DATA UPIU whose data segment stands for user data; only used in the simulator.
 pub const STAND_IN: u8 = 0x01;
@@ -145,34 +141,7 @@ pub(super) fn decode_blocks_in(payload: &Payload) -> Result<DataIn, DecodeError>
     })
 }
 
-/// The data of a response to `op`, and the bytes that it has on a real link.
-pub(super) fn data_in(op: &Op, data: &DataIn, info: &DeviceInfo) -> Result<(Payload, u64), EncodeError> {
-    let payload = match data {
-        DataIn::None => Payload::exact(Vec::new()),
-        data => set::of(op)
-            .data_in(op, data, info)?
-            .ok_or(EncodeError::Data { op: op.name(), allowed: "data of the kind that it reads, or none" })?,
-    };
-    let real = real_bytes(payload.bytes.len(), payload.stand_in);
-    Ok((payload, real))
-}
-
 /// Bytes on a real link of a payload to the host.
 pub(super) fn real_bytes(len: usize, stand_in: bool) -> u64 {
     if stand_in { (len / CONTENT_BYTES) as u64 * units::UNIT_BYTES } else { len as u64 }
-}
-
-/// Inverse of [`data_in`].
-pub(super) fn decode_in(
-    op: &Op,
-    payload: &Payload,
-    status: Status,
-    info: &DeviceInfo,
-    near: Seq,
-) -> Result<DataIn, DecodeError> {
-    let good = status == Status::Good;
-    match set::of(op).decode_in(op, payload, good, info, near)? {
-        Some(data) => Ok(data),
-        None => payload.expect(0, false).map(|_| DataIn::None),
-    }
 }

@@ -93,9 +93,6 @@ pub const HPB_READ_BUFFER: u8 = 0xF9;
 /// Operation code of HPB WRITE BUFFER.
 pub const HPB_WRITE_BUFFER: u8 = 0xFA;
 
-/// Bytes of a sealed entry.
-pub const SEALED_ENTRY_BYTES: u32 = 8;
-
 /// Bytes of an HPB notice in the data segment of a response.
 pub const HPB_NOTICE_BYTES: usize = 20;
 
@@ -400,11 +397,11 @@ pub(super) fn decode_notice(field: Reader<'_>, is_entry: bool, info: &DeviceInfo
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// Groups that are regions.
-    const INFO: DeviceInfo = DeviceInfo {
+    pub(in crate::codec) const INFO: DeviceInfo = DeviceInfo {
         capacity_units: u32::MAX,
         superblocks: 1,
         superblock_units: 64,

@@ -23,7 +23,7 @@ use crate::victims::VictimPolicy;
 pub const COMMAND_EXTENSION_BYTES: usize = 8;
 
 /// Bytes of the piggyback, and of each entry of a multi-entry transfer.
-pub const PIGGYBACK_BYTES: usize = 16;
+pub const PIGGYBACK_BYTES: usize = L2pEntry::BYTES;
 
 /// Number of superblocks that the 16-bit block field of the piggyback can encode: 0 to 65534, because 0 in the field
 /// means none.
@@ -382,7 +382,8 @@ impl SetCodec for HpUfs {
         cdb.zeroes(9, 16)?;
         if !fits {
             let rule = Allowed::Rule(
-                "4096 for a segment (1024 for each quarter, 0 to attest), 32768 for entries, a multiple of 8 for a bitmap",
+                "4096 for a segment (1024 for each quarter, 0 to attest), 32768 for entries, \
+                 a multiple of 8 for a bitmap",
             );
             return Err(cdb.fault(6, "data length", u64::from(bytes), rule));
         }

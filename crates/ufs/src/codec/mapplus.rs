@@ -33,9 +33,6 @@ pub const CACHE_QUERY: u8 = 0xC4;
 /// Operation code of the batch notice.
 pub const BATCH_NOTICE: u8 = 0xC5;
 
-/// Bytes of a run.
-pub const RUN_BYTES: usize = 8;
-
 /// Most runs in the answer to a cache query: every entry of a cache of 128 KiB, the largest of MAP+ Sec. V-D, at 8
 /// bytes per entry. A device with more runs leaves some out.
 pub const MAX_CACHED_RUNS: u32 = 16_384;
@@ -43,7 +40,7 @@ pub const MAX_CACHED_RUNS: u32 = 16_384;
 /// Most runs in a batch notice: one for each request of the longest pending queue.
 pub const MAX_BATCH_RUNS: u32 = 1_024;
 
-const CACHE_QUERY_BYTES: u32 = MAX_CACHED_RUNS * RUN_BYTES as u32;
+const CACHE_QUERY_BYTES: u32 = MAX_CACHED_RUNS * LpaRun::BYTES as u32;
 
 const WRITES: u8 = 0x01;
 const PACKED: u8 = 0x02;
@@ -106,8 +103,8 @@ impl SetCodec for MapPlus {
             return Ok(Some((Op::CacheQuery, bytes)));
         }
         cdb.range(1, "flags", u64::from(flags), 0..=u64::from(WRITES | PACKED))?;
-        let runs = bytes / RUN_BYTES as u32;
-        if !bytes.is_multiple_of(RUN_BYTES as u32) || !(1..=MAX_BATCH_RUNS).contains(&runs) {
+        let runs = bytes / LpaRun::BYTES as u32;
+        if !bytes.is_multiple_of(LpaRun::BYTES as u32) || !(1..=MAX_BATCH_RUNS).contains(&runs) {
             let rule = Allowed::Rule("8 for each of 1 to 1024 runs");
             return Err(cdb.fault(6, "data length", u64::from(bytes), rule));
         }
@@ -126,7 +123,7 @@ impl SetCodec for MapPlus {
             return payload.expect(0, false).map(|_| (op, DataOut::None));
         }
         payload.expect(expected, false)?;
-        Ok((op, DataOut::Runs(payload.each(RUN_BYTES, decode_run)?.into())))
+        Ok((op, DataOut::Runs(payload.each(LpaRun::BYTES, decode_run)?.into())))
     }
 
     fn data_in(&self, op: &Op, data: &DataIn, _: &DeviceInfo) -> Result<Option<Payload>, EncodeError> {
@@ -148,14 +145,14 @@ impl SetCodec for MapPlus {
             return Ok(None);
         }
         payload.kind(false)?;
-        payload.each(RUN_BYTES, decode_run).map(|runs| Some(DataIn::Runs(runs)))
+        payload.each(LpaRun::BYTES, decode_run).map(|runs| Some(DataIn::Runs(runs)))
     }
 }
 
 /// The bytes of runs, of which at most `max` are allowed.
 fn runs(runs: &[LpaRun], max: u32) -> Result<Vec<u8>, EncodeError> {
     EncodeError::limit("runs", runs.len() as u64, u64::from(max))?;
-    let mut bytes = Vec::with_capacity(runs.len() * RUN_BYTES);
+    let mut bytes = Vec::with_capacity(runs.len() * LpaRun::BYTES);
     for run in runs {
         let most = u64::from(u32::MAX) - u64::from(run.lpa.0);
         if !(1..=most).contains(&u64::from(run.len)) {

@@ -55,15 +55,41 @@ pub mod upiu;
 
 use units::Seq;
 
-use crate::command::{Command, Op};
+use crate::command::{Command, CommandSet, Op};
 use crate::data::{DataIn, DataOut};
 use crate::info::DeviceInfo;
-use crate::response::Response;
+use crate::response::{Response, Status};
 use bytes::Reader;
+use data::Payload;
 use hpufs::{CommandExtension, ExtensionAddress};
+use set::SetCodec;
 use upiu::{CommandUpiu, Direction, ResponseUpiu};
 
 pub use error::{Allowed, DecodeError, EncodeError, Part};
+
+const SETS: [&dyn SetCodec; 4] = [&scsi::Scsi, &hpb::Hpb, &hpufs::HpUfs, &mapplus::MapPlus];
+
+/// The set of an operation.
+fn set_of(op: &Op) -> &'static dyn SetCodec {
+    SETS[match op.set() {
+        CommandSet::Scsi => 0,
+        CommandSet::Hpb => 1,
+        CommandSet::HpUfs => 2,
+        CommandSet::MapPlus => 3,
+    }]
+}
+
+/// Decodes a CDB: the command and the length of its data.
+fn decode_cdb(cdb: Reader<'_>, info: &DeviceInfo) -> Result<(Op, u32), DecodeError> {
+    for set in SETS {
+        if let Some(found) = set.decode_cdb(cdb, info)? {
+            return Ok(found);
+        }
+    }
+    let opcode = cdb.u8(0, "operation code")?;
+    let allowed = Allowed::Opcodes(SETS.map(|set| set.opcodes(info)));
+    Err(cdb.fault(0, "operation code", u64::from(opcode), allowed))
+}
 
 /// Appends the bytes of a command: COMMAND UPIU, then DATA OUT UPIUs. `info` gives the size of HPB groups.
 ///
@@ -71,7 +97,7 @@ pub use error::{Allowed, DecodeError, EncodeError, Part};
 /// A value does not fit its field, or the data is not what the operation takes; `out` is unchanged.
 pub fn encode_command(command: &Command, info: &DeviceInfo, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let Command { op, data, .. } = command;
-    let set = set::of(op);
+    let set = set_of(op);
     let (payload, sent) = set.out(op, data)?;
     let expected_bytes = sent.max(set.bytes_in(op, info)?);
     let cdb = set.cdb(op, data, expected_bytes, info)?;
@@ -90,14 +116,14 @@ pub fn encode_command(command: &Command, info: &DeviceInfo, out: &mut Vec<u8>) -
 pub fn decode_command(bytes: &[u8], info: &DeviceInfo, near: Seq) -> Result<Command, DecodeError> {
     let message = Reader::message(bytes);
     let (upiu, at) = CommandUpiu::decode(bytes)?;
-    let (op, expected) = set::decode_cdb(message.tail(16), info)?;
+    let (op, expected) = decode_cdb(message.tail(16), info)?;
     check_transfer(message, &upiu, &op, expected, info)?;
     let (tag, payload, end) = upiu::take_data(message, at, upiu::DATA_OUT)?;
     if let Some(tag) = tag {
         message.exactly(at + 3, "task tag", u64::from(tag.0), u64::from(upiu.tag.0))?;
     }
     message.exactly(end, "bytes after the last UPIU", (message.len() - end) as u64, 0)?;
-    let (op, data) = set::of(&op).decode_out(op, message.tail(16), &payload, expected as usize)?;
+    let (op, data) = set_of(&op).decode_out(op, message.tail(16), &payload, expected as usize)?;
     whole(message, &upiu, op, data, near)
 }
 
@@ -109,7 +135,7 @@ pub fn decode_command(bytes: &[u8], info: &DeviceInfo, near: Seq) -> Result<Comm
 pub fn decode_with_payload(bytes: &[u8], payload: &[u8], info: &DeviceInfo, near: Seq) -> Result<Command, DecodeError> {
     let message = Reader::message(bytes);
     let (upiu, _) = CommandUpiu::decode(bytes)?;
-    let (op, expected) = set::decode_cdb(message.tail(16), info)?;
+    let (op, expected) = decode_cdb(message.tail(16), info)?;
     check_transfer(message, &upiu, &op, expected, info)?;
     let (op, data) = match op {
         Op::Write { .. } => {
@@ -117,8 +143,8 @@ pub fn decode_with_payload(bytes: &[u8], payload: &[u8], info: &DeviceInfo, near
             (op, DataOut::None)
         }
         _ => {
-            let payload = data::Payload::exact(payload.to_vec());
-            set::of(&op).decode_out(op, message.tail(16), &payload, expected as usize)?
+            let payload = Payload::exact(payload.to_vec());
+            set_of(&op).decode_out(op, message.tail(16), &payload, expected as usize)?
         }
     };
     whole(message, &upiu, op, data, near)
@@ -150,7 +176,7 @@ fn whole(
 
 /// Where a command's data go, if it has so many bytes.
 fn direction(op: &Op, bytes: u32, info: &DeviceInfo) -> Direction {
-    match (bytes, set::of(op).bytes_in(op, info)) {
+    match (bytes, set_of(op).bytes_in(op, info)) {
         (0, _) => Direction::None,
         (_, Ok(0)) => Direction::Out,
         _ => Direction::In,
@@ -181,8 +207,8 @@ fn check_transfer(
 /// A value does not fit its field, there is more data than the operation asks for, or data of another kind; `out` is
 /// unchanged.
 pub fn encode_response(response: &Response, op: &Op, info: &DeviceInfo, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-    let expected = u64::from(set::of(op).bytes_in(op, info)?);
-    let (payload, real) = data::data_in(op, &response.data, info)?;
+    let expected = u64::from(set_of(op).bytes_in(op, info)?);
+    let (payload, real) = data_in(op, &response.data, info)?;
     EncodeError::limit("bytes of data", real, expected)?;
     let start = out.len();
     upiu::push_data(out, upiu::DATA_IN, response.tag, &payload);
@@ -217,8 +243,8 @@ pub fn encode_with_payload(
     info: &DeviceInfo,
     luns: Luns,
 ) -> Result<(Vec<u8>, Vec<u8>), EncodeError> {
-    let expected = u64::from(set::of(op).bytes_in(op, info)?);
-    let data = if op.is_user() { user } else { data::data_in(op, &response.data, info)?.0.bytes };
+    let expected = u64::from(set_of(op).bytes_in(op, info)?);
+    let data = if op.is_user() { user } else { data_in(op, &response.data, info)?.0.bytes };
     EncodeError::limit("bytes of data", data.len() as u64, expected)?;
     let residual = (expected - data.len() as u64) as u32;
     let Response { tag, status, hpb, piggyback, .. } = *response;
@@ -242,7 +268,7 @@ pub fn decode_response(bytes: &[u8], info: &DeviceInfo, near: Seq, expected: &Op
         message.exactly(3, "task tag", u64::from(tag.0), u64::from(upiu.tag.0))?;
     }
     check_residual(last, expected, info, &payload, upiu.residual)?;
-    let data: DataIn = data::decode_in(expected, &payload, upiu.status, info, near)?;
+    let data: DataIn = decode_in(expected, &payload, upiu.status, info, near)?;
     Ok(Response { tag: upiu.tag, status: upiu.status, data, hpb: upiu.hpb, piggyback: upiu.piggyback })
 }
 
@@ -251,13 +277,50 @@ fn check_residual(
     last: Reader<'_>,
     op: &Op,
     info: &DeviceInfo,
-    payload: &data::Payload,
+    payload: &Payload,
     residual: u32,
 ) -> Result<(), DecodeError> {
     let real = data::real_bytes(payload.bytes.len(), payload.stand_in);
-    let max = set::of(op).bytes_in(op, info).map_or(0, u64::from);
+    let max = set_of(op).bytes_in(op, info).map_or(0, u64::from);
     if real > max {
         return Err(last.fault(0, "bytes of data before the response", real, Allowed::Range { min: 0, max }));
     }
     last.exactly(12, "residual transfer count", u64::from(residual), max - real)
+}
+
+/// The data of a response to `op`, and the bytes that it has on a real link.
+fn data_in(op: &Op, data: &DataIn, info: &DeviceInfo) -> Result<(Payload, u64), EncodeError> {
+    let payload = match data {
+        DataIn::None => Payload::exact(Vec::new()),
+        data => set_of(op)
+            .data_in(op, data, info)?
+            .ok_or(EncodeError::Data { op: op.name(), allowed: "data of the kind that it reads, or none" })?,
+    };
+    let real = data::real_bytes(payload.bytes.len(), payload.stand_in);
+    Ok((payload, real))
+}
+
+/// Inverse of [`data_in`].
+fn decode_in(op: &Op, payload: &Payload, status: Status, info: &DeviceInfo, near: Seq) -> Result<DataIn, DecodeError> {
+    let good = status == Status::Good;
+    match set_of(op).decode_in(op, payload, good, info, near)? {
+        Some(data) => Ok(data),
+        None => payload.expect(0, false).map(|_| DataIn::None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_sets_have_an_operation_code_in_common() {
+        for opcode in 0..=u8::MAX {
+            let mut cdb = [0; 16];
+            cdb[0] = opcode;
+            let taken =
+                SETS.iter().filter(|set| !matches!(set.decode_cdb(Reader::message(&cdb), &hpb::tests::INFO), Ok(None)));
+            assert!(taken.count() <= 1, "{opcode:02X}h");
+        }
+    }
 }

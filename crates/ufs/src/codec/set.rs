@@ -4,9 +4,8 @@ use units::Seq;
 
 use super::bytes::Reader;
 use super::data::Payload;
-use super::error::{Allowed, DecodeError, EncodeError};
-use super::{hpb, hpufs, mapplus, scsi};
-use crate::command::{CommandSet, Op};
+use super::error::{DecodeError, EncodeError};
+use crate::command::Op;
 use crate::data::{DataIn, DataOut};
 use crate::info::DeviceInfo;
 
@@ -55,28 +54,4 @@ pub(super) trait SetCodec {
         info: &DeviceInfo,
         near: Seq,
     ) -> Result<Option<DataIn>, DecodeError>;
-}
-
-const SETS: [&dyn SetCodec; 4] = [&scsi::Scsi, &hpb::Hpb, &hpufs::HpUfs, &mapplus::MapPlus];
-
-/// The set of an operation.
-pub(super) fn of(op: &Op) -> &'static dyn SetCodec {
-    SETS[match op.set() {
-        CommandSet::Scsi => 0,
-        CommandSet::Hpb => 1,
-        CommandSet::HpUfs => 2,
-        CommandSet::MapPlus => 3,
-    }]
-}
-
-/// Decodes a CDB: the command and the length of its data.
-pub(super) fn decode_cdb(cdb: Reader<'_>, info: &DeviceInfo) -> Result<(Op, u32), DecodeError> {
-    for set in SETS {
-        if let Some(found) = set.decode_cdb(cdb, info)? {
-            return Ok(found);
-        }
-    }
-    let opcode = cdb.u8(0, "operation code")?;
-    let allowed = Allowed::Opcodes(SETS.map(|set| set.opcodes(info)));
-    Err(cdb.fault(0, "operation code", u64::from(opcode), allowed))
 }
