@@ -1,7 +1,6 @@
 """The reference of the command line, made from the application itself."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import typer

@@ -37,6 +37,7 @@ impl DramPolicy for ReadsEverything {
     const NAME: &'static str = "no-bitmap";
     type Params = NoBitmapParams;
     type Counters = NoBitmapCounters;
+    const VARIANTS: &'static [&'static [&'static str]] = &[&["stop_early=false"]];
 
     fn new(_core: &Core, own: &NoBitmapParams) -> ReadsEverything {
         ReadsEverything { stop_early: own.stop_early, counters: NoBitmapCounters::default() }

@@ -47,6 +47,8 @@ pub trait DramPolicy: Explored + Debug + Send + Sized + 'static {
     type Params: Params + Copy + Default;
     /// See [`Declared::Counters`].
     type Counters: CounterSet;
+    /// See [`Scheme::VARIANTS`].
+    const VARIANTS: &'static [&'static [&'static str]] = &[];
 
     /// For a device without valid pages.
     fn new(core: &Core, own: &Self::Params) -> Self;
@@ -114,6 +116,8 @@ impl<P: DramPolicy> Declared for InDram<P> {
 }
 
 impl<P: DramPolicy> Scheme for InDram<P> {
+    const VARIANTS: &'static [&'static [&'static str]] = P::VARIANTS;
+
     fn new(core: &Core, own: &P::Params) -> InDram<P> {
         let entries = ::table::zeroed(core.capacity_units() as usize);
         let table = DramTable { entries, valid: ValidCounts::new(core) };
