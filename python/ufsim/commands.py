@@ -19,6 +19,8 @@ __all__ = ["CacheOption", "CountDisplay", "JobsOption", "JsonOption", "Screen", 
 GROUP = "ufsim.commands"
 # Commands of packages that are not there by themselves, by the extra of ufsim that brings them.
 EXTRAS = {"reproduce": "papers"}
+# Where the help lists them.
+PANEL = "Of other packages"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -26,7 +28,7 @@ def add_to(app: typer.Typer) -> None:
     installed = entry_points(group=GROUP)
     for entry in installed:
         try:
-            app.command(entry.name)(entry.load())
+            app.command(entry.name, rich_help_panel=PANEL)(entry.load())
         except ImportError as error:
             _refuse(app, entry.name, "Cannot be loaded.", f"'{entry.name}' cannot be loaded: {error}")
     for name, extra in EXTRAS.items():
@@ -38,6 +40,6 @@ def add_to(app: typer.Typer) -> None:
 def _refuse(app: typer.Typer, name: str, about: str, told: str) -> None:
     """Adds a command that fails with this message, whatever is typed behind it."""
 
-    @app.command(name, help=about, context_settings={"ignore_unknown_options": True})
+    @app.command(name, help=about, rich_help_panel=PANEL, context_settings={"ignore_unknown_options": True})
     def _command(_arguments: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:
         raise UsageError(told)

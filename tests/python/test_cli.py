@@ -194,7 +194,7 @@ def test_a_missing_workload_is_named(ufsim: Command, tmp_path: Path) -> None:
         (["--set", "nand.no_such_key=1"], ["nand.no_such_key"]),
         (["--set", "nand.planes=0"], ["nand.planes", "0", "1..=6"]),
         (["--set", "nand.planes=many"], ["nand.planes", "many"]),
-        (["--host-memory", "-3"], ["host.memory_mib", "-3"]),
+        (["--host-memory", "-3"], ["host_memory_mib", "-3"]),
         (["--profile", "no-such-profile"], ["no-such-profile", "hp-ufs"]),
         (["--depth", "0"], ["depth", "0", "1 to 65536"]),
         (["--device", "8:16"], ["8:16"]),

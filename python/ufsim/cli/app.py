@@ -77,12 +77,15 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-app.add_typer(cli_trace.app, name="trace")
-app.add_typer(cli_sweep.app, name="sweep")
-app.add_typer(cli_store.app, name="store")
+# Groups of commands in the help.
+BEGIN = "Begin here"
+MORE = "More devices, workloads and searches"
+LIVE = "Live devices"
+PROVE = "Checks"
 
-
-app.command("linux")(linux_cli.linux)
+app.add_typer(cli_trace.app, name="trace", rich_help_panel=MORE)
+app.add_typer(cli_sweep.app, name="sweep", rich_help_panel=MORE)
+app.add_typer(cli_store.app, name="store", rich_help_panel=LIVE)
 
 
 @app.callback(invoke_without_command=True)
@@ -93,7 +96,7 @@ def options(version: Annotated[bool, typer.Option("--version", help="Print the v
         raise typer.Exit
 
 
-@app.command()
+@app.command(rich_help_panel=BEGIN)
 @takes("run", scheme=DEFAULT_SCHEME)
 def run(
     options: Arguments,
@@ -136,7 +139,7 @@ def run(
     finish(done.results, failures)
 
 
-@app.command()
+@app.command(rich_help_panel=BEGIN)
 @takes("compare")
 def compare(
     *,
@@ -172,7 +175,7 @@ def compare(
     finish(done.results, failures)
 
 
-@app.command()
+@app.command(rich_help_panel=BEGIN)
 def demo(
     seeds: Annotated[
         int, typer.Option(metavar="N", help="Run with so many seeds and say how far chance goes; each ages anew.")
@@ -197,7 +200,7 @@ def demo(
     finish(comparison.results, failures)
 
 
-@app.command()
+@app.command(rich_help_panel=MORE)
 @takes("phone", profile=phones.PROFILE)
 def phone(
     options: Arguments,
@@ -224,7 +227,10 @@ def phone(
     finish(study.results, failures)
 
 
-@app.command("age")
+app.command("linux", rich_help_panel=MORE)(linux_cli.linux)
+
+
+@app.command("age", rich_help_panel=MORE)
 @takes("age", scheme=DEFAULT_SCHEME)
 def age_device(
     options: Arguments,
@@ -258,7 +264,7 @@ def age_device(
         say(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
 
 
-@app.command(help=cli_explain.HELP)
+@app.command(help=cli_explain.HELP, rich_help_panel=BEGIN)
 def explain(
     logs: Annotated[list[Path], typer.Argument(metavar="LOG.parquet...", exists=True, dir_okay=False)],
     kind: Annotated[str | None, typer.Option(metavar="KIND", help="Only read, write, flush or trim.")] = None,
@@ -277,7 +283,7 @@ def explain(
     cli_explain.explain(logs, kind, process, slowest, directory, what_if=what_if, as_json=as_json)
 
 
-@app.command()
+@app.command(rich_help_panel=LIVE)
 @takes("serve")
 def serve(
     options: Arguments,
@@ -305,7 +311,7 @@ def serve(
     cli_serve.serve(scheme, socket, clock, speed, metrics, options | more | states)
 
 
-@app.command()
+@app.command(rich_help_panel=LIVE)
 @takes("serve")
 def replay(
     options: Arguments,
@@ -317,7 +323,7 @@ def replay(
     cli_serve.replay(log, scheme, options, as_json=as_json)
 
 
-@app.command()
+@app.command(rich_help_panel=LIVE)
 def ctl(
     path: cli_serve.PathArgument,
     command: cli_serve.DoArgument,
@@ -330,7 +336,7 @@ def ctl(
     cli_serve.ctl(path, command, value, export=export, timeout=timeout, as_json=as_json)
 
 
-@app.command()
+@app.command(rich_help_panel=LIVE)
 def top(
     path: cli_serve.PathArgument,
     interval: cli_top.IntervalOption = cli_top.INTERVAL_S,
@@ -344,7 +350,7 @@ def top(
     cli_top.top(path, interval, export, once=once)
 
 
-@app.command()
+@app.command(rich_help_panel=MORE)
 @takes("calibrate", scheme=cli_calibrate.SCHEME)
 def calibrate(
     options: Arguments,
@@ -366,7 +372,7 @@ def calibrate(
     cli_calibrate.finish(done, out, picture, as_json=as_json)
 
 
-@app.command()
+@app.command(rich_help_panel=MORE)
 def tune(
     task: cli_tune.TaskArgument,
     out: cli_tune.OutOption,
@@ -398,7 +404,7 @@ def make_state(spec: Spec, out: Path, progress: Progress) -> None:
         raise outputs.Unwritten([str(error)]) from error
 
 
-@app.command(cls=ListsSabotages)
+@app.command(cls=ListsSabotages, rich_help_panel=PROVE)
 def crash(
     runs: Annotated[int, typer.Option(metavar="N", help="Cases.")] = 200,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the first case; the others follow.")] = 0,
@@ -444,7 +450,7 @@ def crash(
         raise typer.Exit(Exit.BROKEN_PROMISE)
 
 
-@app.command()
+@app.command(rich_help_panel=BEGIN)
 def schemes(as_json: JsonOption = False) -> None:
     """List the schemes and what they are made of."""
     if as_json:
@@ -453,7 +459,7 @@ def schemes(as_json: JsonOption = False) -> None:
         tables.print_schemes(Screen(), ufsim.schemes())
 
 
-@app.command()
+@app.command(rich_help_panel=BEGIN)
 @takes("profiles")
 def profiles(
     options: Arguments,

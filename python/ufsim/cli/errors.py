@@ -84,8 +84,9 @@ def usage_failure(error: BaseException) -> Failure | None:
     describe = getattr(error, "format_message", None)
     if describe is not None:
         message = in_our_words(describe())
+        command = getattr(getattr(error, "ctx", None), "command_path", "ufsim")
         # Without a message only the help was asked for.
-        return Failure(Exit.USAGE, [f"{message} (see ufsim --help)"] if message else [], printed=not message)
+        return Failure(Exit.USAGE, [f"{message} (see {command} --help)"] if message else [], printed=not message)
     return Failure(Exit.INTERRUPTED, ["interrupted"]) if type(error).__name__ == "Abort" else None
 
 

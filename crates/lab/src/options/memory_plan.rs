@@ -29,9 +29,7 @@ pub(crate) struct MemoryPlan {
 /// # Errors
 /// Names the option and what is allowed.
 pub(crate) fn parse(given: &Value) -> Result<(Value, MemoryPlan), LabError> {
-    let Some(text) = given.as_str().filter(|text| text.contains([',', '='])) else {
-        return Ok((given.clone(), MemoryPlan::default()));
-    };
+    let text = given.as_str().map_or_else(|| given.to_string(), str::to_owned);
     let wrong = |part: &str| LabError::Config(format!("host_memory_mib = \"{text}\": '{part}': {ALLOWED}"));
     let mut parts = text.split(',').map(str::trim);
     let first = parts.next().unwrap_or_default();
@@ -84,8 +82,12 @@ mod tests {
 
     #[test]
     fn a_single_limit_is_handed_on_as_it_is() {
-        for given in [Value::from(20), Value::from("unlimited"), Value::from("much"), Value::from(0.5)] {
+        for given in [Value::from(20), Value::from("unlimited")] {
             assert_eq!(parse(&given).unwrap(), (given.clone(), MemoryPlan::default()));
+        }
+        assert_eq!(parse(&Value::from("20")).unwrap().0, Value::from(20));
+        for wrong in [Value::from(-3), Value::from(0.5), Value::from(0)] {
+            assert!(parse(&wrong).is_err(), "{wrong}");
         }
     }
 
@@ -117,6 +119,7 @@ mod tests {
             ("20,10s=5,9s=6", "9s=6"),
             ("20.5,10s=5", "20.5"),
             ("10s=5", "10s=5"),
+            ("20MB", "20MB"),
         ] {
             let Err(LabError::Config(told)) = parse(&Value::from(text)) else { panic!("{text} was accepted") };
             assert_eq!(told, format!("host_memory_mib = \"{text}\": '{part}': {ALLOWED}"));

@@ -192,7 +192,7 @@ mod tests {
             (r#"{"scheme": "ufs", "workload": "x", "set": {"nand.planes": []}}"#, "nand.planes = []: must be a number"),
             (
                 r#"{"scheme": "ufs", "workload": "x", "host_memory_mib": "much"}"#,
-                "host.memory_mib = \"much\": must be 1..=65536 or \"unlimited\"",
+                "host_memory_mib = \"much\": 'much': must be MIB, or MIB,TIME=MIB,...",
             ),
             (r#"{"scheme": "zfs", "workload": "x"}"#, "scheme = \"zfs\": must be one of"),
         ] {
