@@ -84,8 +84,8 @@ help:
 demo: install
 	$(BIN)/ufsim demo
 
-# Built once and not edited: what a second build could start from, and lines in backtraces, would take a third of the
-# compiler's time. A panic tells its place without them.
+# A clean tree is compiled once, so nothing is kept for a second build. Line tables for backtraces would take a quarter
+# of the compiler's time; a panic names its place without them.
 test: export CARGO_INCREMENTAL := 0
 test: export CARGO_PROFILE_DEV_DEBUG := false
 

@@ -1,12 +1,15 @@
 //! Commands, from host to device.
 
-use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
+use units::{Lpa, Ppa, SegmentId, Seq, Superblock, UNIT_BYTES};
 
 use crate::data::DataOut;
 
 /// Tags that a host can have: bTaskTag has 8 bits (JESD220C clause 10.7.1). The one list of UFSHCI 3.0 and before
 /// (JESD223D) has 32 slots; several queues (UFSHCI 4.0, MCQ) may hold more commands together.
 pub const MAX_TAGS: u16 = 256;
+
+/// Bytes of an UNMAP parameter list with one descriptor.
+pub const UNMAP_LIST_BYTES: u32 = 24;
 
 /// Task tag: names a command in flight.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -139,4 +142,16 @@ pub struct Command {
     pub freed: Option<Superblock>,
     /// The data in DATA OUT UPIUs after the command.
     pub data: DataOut,
+}
+
+impl Command {
+    /// Bytes of the data that it sends, on a real link: each block of a write has 4096.
+    #[inline]
+    pub fn data_bytes(&self) -> u64 {
+        match self.op {
+            Op::Write { len, .. } => u64::from(len) * UNIT_BYTES,
+            Op::Unmap { .. } => UNMAP_LIST_BYTES.into(),
+            _ => self.data.bytes(),
+        }
+    }
 }

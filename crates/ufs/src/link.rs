@@ -6,13 +6,12 @@
 
 use std::ops::Range;
 
-use units::{Nanos, SimTime, UNIT_BYTES, bytes_per_us};
+use units::{Nanos, SimTime, bytes_per_us};
 
 use crate::codec::hpb::HPB_NOTICE_BYTES;
 use crate::codec::hpufs::{COMMAND_EXTENSION_BYTES, has_extension};
-use crate::codec::scsi::UNMAP_LIST_BYTES;
 use crate::codec::upiu::{MAX_DATA_SEGMENT, SENSE_BYTES, UPIU_BYTES};
-use crate::command::{Command, Op};
+use crate::command::Command;
 use crate::response::{HpbNotice, Response, Status};
 
 params::params! {
@@ -154,12 +153,7 @@ fn data_upius(bytes: u64) -> u64 {
 #[inline]
 pub fn wire_bytes(command: &Command) -> u64 {
     let extension = if has_extension(command) { COMMAND_EXTENSION_BYTES as u64 } else { 0 };
-    let data = match &command.op {
-        Op::Write { len, .. } => u64::from(*len) * UNIT_BYTES,
-        Op::Unmap { .. } => u64::from(UNMAP_LIST_BYTES),
-        _ => command.data.bytes(),
-    };
-    UPIU_BYTES as u64 + extension + data_upius(data)
+    UPIU_BYTES as u64 + extension + data_upius(command.data_bytes())
 }
 
 /// Bytes of all UPIUs of a response: DATA IN with 4096 bytes for each block of a read, RESPONSE with sense data unless
@@ -174,7 +168,7 @@ pub fn wire_bytes_response(response: &Response) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::Tag;
+    use crate::command::{Op, Tag};
     use crate::data::{DataIn, DataOut, Quarters};
     use crate::response::PiggyBack;
     use units::{Lpa, Ppa, SegmentId, Seq, Superblock};

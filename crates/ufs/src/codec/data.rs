@@ -46,13 +46,7 @@ impl Payload {
         Payload { bytes, stand_in: false }
     }
 
-    /// What a command sends, with the bytes that it has on a real link.
-    pub(super) fn sent(bytes: Vec<u8>) -> (Payload, u32) {
-        let len = bytes.len() as u32;
-        (Payload::exact(bytes), len)
-    }
-
-    /// So many of `entry`, one after the other.
+    /// Reads it as units or entries of `size`, one after the other.
     pub(super) fn each<T>(
         &self,
         size: usize,
@@ -62,7 +56,7 @@ impl Payload {
         (0..count).map(|i| entry(self.reader().tail(i * size))).collect()
     }
 
-    /// How many units or entries of `size` it has.
+    /// Number of its units or entries of `size`.
     fn whole(&self, size: usize) -> Result<usize, DecodeError> {
         let len = self.bytes.len();
         if len.is_multiple_of(size) {

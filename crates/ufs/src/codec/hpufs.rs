@@ -292,7 +292,7 @@ fn decode_transfer_entry(bytes: Reader<'_>, near: Seq) -> Result<L2pEntry, Decod
     decode_entry(bytes, near)
 }
 
-/// The commands.
+/// Metadata between the host's booster and the mapping.
 pub(super) struct HpUfs;
 
 impl SetCodec for HpUfs {
@@ -308,20 +308,20 @@ impl SetCodec for HpUfs {
         })
     }
 
-    fn out(&self, op: &Op, data: &DataOut) -> Result<(Payload, u32), EncodeError> {
+    fn out(&self, op: &Op, data: &DataOut) -> Result<Payload, EncodeError> {
         let allowed = match (op, data) {
             (Op::SegmentWrite { .. }, DataOut::Segment(state)) => {
-                return Ok(Payload::sent(entries(&state.image()[..])));
+                return Ok(Payload::exact(entries(&state.image()[..])));
             }
             (Op::SegmentWrite { .. }, DataOut::SegmentParts(quarters, image)) => {
-                return Ok(Payload::sent(quarters.ranges().flat_map(|range| entries(&image[range])).collect()));
+                return Ok(Payload::exact(quarters.ranges().flat_map(|range| entries(&image[range])).collect()));
             }
             (Op::ValidBitmap { .. }, DataOut::Bitmap(words)) => {
                 EncodeError::limit("bitmap length in bytes", size_of_val(&**words) as u64, 0xFF_FFF8)?;
-                return Ok(Payload::sent(words.iter().flat_map(|word| word.to_le_bytes()).collect()));
+                return Ok(Payload::exact(words.iter().flat_map(|word| word.to_le_bytes()).collect()));
             }
             (Op::ValidBitmap { .. }, _) => "a bitmap",
-            (_, DataOut::None) => return Ok(Payload::sent(Vec::new())),
+            (_, DataOut::None) => return Ok(Payload::exact(Vec::new())),
             (Op::SegmentWrite { .. }, _) => "a segment or quarters of it, or nothing to attest",
             _ => "no data",
         };
@@ -402,7 +402,9 @@ impl SetCodec for HpUfs {
             Op::SegmentWrite { .. } if expected > 0 => {
                 let bytes = payload.expect(expected, false)?;
                 match quarters {
-                    Some(quarters) => DataOut::SegmentParts(quarters, decode_quarters(quarters, bytes)?),
+                    Some(quarters) => {
+                        DataOut::SegmentParts(quarters, decode_image(quarters.ranges().flatten(), bytes)?)
+                    }
                     None => DataOut::Segment(SegmentState::of(&*decode_segment(bytes)?)),
                 }
             }
@@ -458,18 +460,15 @@ fn entries(entries: &[u32]) -> Vec<u8> {
     entries.iter().flat_map(|entry| entry.to_be_bytes()).collect()
 }
 
-fn decode_quarters(quarters: Quarters, data: Reader<'_>) -> Result<Box<SegmentImage>, DecodeError> {
+/// The entries at these places, one after the other; all others are zeroes.
+fn decode_image(places: impl Iterator<Item = usize>, data: Reader<'_>) -> Result<Box<SegmentImage>, DecodeError> {
     let mut image: Box<SegmentImage> = Box::new([0; SEGMENT_ENTRIES as usize]);
-    for (at, i) in quarters.ranges().flatten().enumerate() {
+    for (at, i) in places.enumerate() {
         image[i] = data.u32(4 * at, "segment entry")?;
     }
     Ok(image)
 }
 
 fn decode_segment(data: Reader<'_>) -> Result<Box<SegmentImage>, DecodeError> {
-    let mut image: Box<SegmentImage> = Box::new([0; SEGMENT_ENTRIES as usize]);
-    for (i, entry) in image.iter_mut().enumerate() {
-        *entry = data.u32(4 * i, "segment entry")?;
-    }
-    Ok(image)
+    decode_image(0..SEGMENT_ENTRIES as usize, data)
 }

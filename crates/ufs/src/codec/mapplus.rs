@@ -57,7 +57,7 @@ impl SetCodec for MapPlus {
         Ok(if *op == Op::CacheQuery { CACHE_QUERY_BYTES } else { 0 })
     }
 
-    fn out(&self, op: &Op, data: &DataOut) -> Result<(Payload, u32), EncodeError> {
+    fn out(&self, op: &Op, data: &DataOut) -> Result<Payload, EncodeError> {
         match (op, data) {
             (Op::BatchNotice { .. }, DataOut::Runs(list)) => {
                 let (len, max) = (list.len() as u64, u64::from(MAX_BATCH_RUNS));
@@ -68,10 +68,10 @@ impl SetCodec for MapPlus {
                         allowed: Allowed::Range { min: 1, max },
                     });
                 }
-                runs(list, MAX_BATCH_RUNS).map(Payload::sent)
+                runs(list, MAX_BATCH_RUNS).map(Payload::exact)
             }
             (Op::BatchNotice { .. }, _) => Err(EncodeError::Data { op: op.name(), allowed: "runs" }),
-            (_, DataOut::None) => Ok(Payload::sent(Vec::new())),
+            (_, DataOut::None) => Ok(Payload::exact(Vec::new())),
             _ => Err(EncodeError::Data { op: op.name(), allowed: "no data" }),
         }
     }

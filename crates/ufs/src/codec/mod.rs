@@ -98,8 +98,8 @@ fn decode_cdb(cdb: Reader<'_>, info: &DeviceInfo) -> Result<(Op, u32), DecodeErr
 pub fn encode_command(command: &Command, info: &DeviceInfo, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let Command { op, data, .. } = command;
     let set = set_of(op);
-    let (payload, sent) = set.out(op, data)?;
-    let expected_bytes = sent.max(set.bytes_in(op, info)?);
+    let payload = set.out(op, data)?;
+    let expected_bytes = (command.data_bytes() as u32).max(set.bytes_in(op, info)?);
     let cdb = set.cdb(op, data, expected_bytes, info)?;
     let direction = direction(op, expected_bytes, info);
     let extension = CommandExtension::of(command)?;
@@ -208,7 +208,7 @@ fn check_transfer(
 /// unchanged.
 pub fn encode_response(response: &Response, op: &Op, info: &DeviceInfo, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let expected = u64::from(set_of(op).bytes_in(op, info)?);
-    let (payload, real) = data_in(op, &response.data, info)?;
+    let (payload, real) = (data_in(op, &response.data, info)?, response.data.bytes());
     EncodeError::limit("bytes of data", real, expected)?;
     let start = out.len();
     upiu::push_data(out, upiu::DATA_IN, response.tag, &payload);
@@ -244,7 +244,7 @@ pub fn encode_with_payload(
     luns: Luns,
 ) -> Result<(Vec<u8>, Vec<u8>), EncodeError> {
     let expected = u64::from(set_of(op).bytes_in(op, info)?);
-    let data = if op.is_user() { user } else { data_in(op, &response.data, info)?.0.bytes };
+    let data = if op.is_user() { user } else { data_in(op, &response.data, info)?.bytes };
     EncodeError::limit("bytes of data", data.len() as u64, expected)?;
     let residual = (expected - data.len() as u64) as u32;
     let Response { tag, status, hpb, piggyback, .. } = *response;
@@ -288,16 +288,14 @@ fn check_residual(
     last.exactly(12, "residual transfer count", u64::from(residual), max - real)
 }
 
-/// The data of a response to `op`, and the bytes that it has on a real link.
-fn data_in(op: &Op, data: &DataIn, info: &DeviceInfo) -> Result<(Payload, u64), EncodeError> {
-    let payload = match data {
-        DataIn::None => Payload::exact(Vec::new()),
+/// The data of a response to `op`.
+fn data_in(op: &Op, data: &DataIn, info: &DeviceInfo) -> Result<Payload, EncodeError> {
+    match data {
+        DataIn::None => Ok(Payload::exact(Vec::new())),
         data => set_of(op)
             .data_in(op, data, info)?
-            .ok_or(EncodeError::Data { op: op.name(), allowed: "data of the kind that it reads, or none" })?,
-    };
-    let real = data::real_bytes(payload.bytes.len(), payload.stand_in);
-    Ok((payload, real))
+            .ok_or(EncodeError::Data { op: op.name(), allowed: "data of the kind that it reads, or none" }),
+    }
 }
 
 /// Inverse of [`data_in`].

@@ -30,7 +30,7 @@ use super::bytes::Reader;
 use super::data::{Payload, blocks_in, decode_blocks_in};
 use super::error::{DecodeError, EncodeError};
 use super::set::SetCodec;
-use crate::command::Op;
+use crate::command::{Op, UNMAP_LIST_BYTES};
 use crate::data::{DataIn, DataOut};
 use crate::info::DeviceInfo;
 
@@ -42,9 +42,6 @@ pub const WRITE_10: u8 = 0x2A;
 pub const SYNCHRONIZE_CACHE_10: u8 = 0x35;
 /// Operation code of UNMAP.
 pub const UNMAP: u8 = 0x42;
-
-/// Bytes of an UNMAP parameter list with one descriptor.
-pub const UNMAP_LIST_BYTES: u32 = 24;
 
 /// Most blocks of one READ(10) or WRITE(10).
 pub const MAX_BLOCKS_10: u32 = 65535;
@@ -73,16 +70,17 @@ impl SetCodec for Scsi {
         }
     }
 
-    fn out(&self, op: &Op, data: &DataOut) -> Result<(Payload, u32), EncodeError> {
+    fn out(&self, op: &Op, data: &DataOut) -> Result<Payload, EncodeError> {
         let refuse = |allowed| Err(EncodeError::Data { op: op.name(), allowed });
         match (op, data) {
             (Op::Write { len: len @ 1.., .. }, DataOut::Stamp(stamp)) => {
-                Ok((Payload { bytes: stamp.to_be_bytes().to_vec(), stand_in: true }, block_bytes(*len)?))
+                block_bytes(*len)?;
+                Ok(Payload { bytes: stamp.to_be_bytes().to_vec(), stand_in: true })
             }
-            (Op::Write { len: 0, .. }, DataOut::None) => Ok(Payload::sent(Vec::new())),
+            (Op::Write { len: 0, .. }, DataOut::None) => Ok(Payload::exact(Vec::new())),
             (Op::Write { .. }, _) => refuse("a stamp, or nothing when it writes no block"),
-            (Op::Unmap { lpa, len }, DataOut::None) => Ok(Payload::sent(unmap_list(*lpa, *len).to_vec())),
-            (_, DataOut::None) => Ok(Payload::sent(Vec::new())),
+            (Op::Unmap { lpa, len }, DataOut::None) => Ok(Payload::exact(unmap_list(*lpa, *len).to_vec())),
+            (_, DataOut::None) => Ok(Payload::exact(Vec::new())),
             _ => refuse("no data"),
         }
     }

@@ -17,10 +17,10 @@ pub(super) trait SetCodec {
     /// Most bytes that a command may read, as its CDB says; 0 for one that reads nothing.
     fn bytes_in(&self, op: &Op, info: &DeviceInfo) -> Result<u32, EncodeError>;
 
-    /// The data that a command sends, and their bytes on a real link.
-    fn out(&self, op: &Op, data: &DataOut) -> Result<(Payload, u32), EncodeError> {
+    /// The data that a command sends.
+    fn out(&self, op: &Op, data: &DataOut) -> Result<Payload, EncodeError> {
         match data {
-            DataOut::None => Ok(Payload::sent(Vec::new())),
+            DataOut::None => Ok(Payload::exact(Vec::new())),
             _ => Err(EncodeError::Data { op: op.name(), allowed: "no data" }),
         }
     }

@@ -51,8 +51,8 @@ pub(crate) struct SegmentCache {
     /// Per segment: 0, or its slot plus one, and [`LOADING`] while it is loading.
     slot_of: Vec<u32>,
     slots: Vec<Slot>,
-    /// The entries, in storage for each segment, where they stay when it is dropped. So what is on flash and what is
-    /// changed here are states of the same storage, and a segment that is loaded again mostly finds its entries there.
+    /// The entries. Each segment has storage of its own, where they stay when it is dropped. So what is on flash and
+    /// what is changed here are states of it, and a segment that is loaded again mostly finds its entries there.
     live: LiveSegments,
     free: Vec<SlotIndex>,
     /// The cached segments in order of use.
