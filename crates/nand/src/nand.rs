@@ -12,7 +12,7 @@ use crate::geometry::{CellType, Geometry, Layout};
 use crate::op::{Kind, NandEvent, Op, Sensed, Spare, Work};
 use crate::retry::Retry;
 use crate::state::{Mark, State};
-use crate::timeline::{Task, Timeline};
+use crate::timeline::{Finished, Task, Timeline};
 use crate::timing::Timing;
 use crate::usage::Usage;
 use crate::waits::Wait;
@@ -158,9 +158,29 @@ impl Nand {
         wakes: &mut Vec<(SimTime, E)>,
     ) -> Option<Completed> {
         if self.usage.is_some() {
-            self.note_transfer(event);
+            return self.wake_noted(now, event, wakes);
         }
         let finished = self.timeline.wake(now, event, wakes)?;
+        Some(self.completed(now, finished))
+    }
+
+    /// Out of the way of runs that nobody watches.
+    #[cold]
+    #[inline(never)]
+    fn wake_noted<E: From<NandEvent>>(
+        &mut self,
+        now: SimTime,
+        event: NandEvent,
+        wakes: &mut Vec<(SimTime, E)>,
+    ) -> Option<Completed> {
+        self.note_transfer(event);
+        let finished = self.timeline.wake(now, event, wakes)?;
+        self.note_operation(finished.op, finished.started, now);
+        Some(self.completed(now, finished))
+    }
+
+    #[inline]
+    fn completed(&mut self, now: SimTime, finished: Finished) -> Completed {
         let work = finished.op.work;
         let failed = self.faults.as_mut().is_some_and(|faults| faults.fails(work.kind()));
         match work {
@@ -176,10 +196,7 @@ impl Nand {
         if finished.retries > 0 {
             self.counters.count_retries(finished.op.cause, finished.retries);
         }
-        if self.usage.is_some() {
-            self.note_operation(finished.op, finished.started, now);
-        }
-        Some(Completed::new(finished.op, failed))
+        Completed::new(finished.op, failed)
     }
 
     /// The spare of unit `i` of a finished read; `None` for units that are padding, not programmed or not readable.

@@ -458,10 +458,8 @@ impl Timeline {
         let retries = if *register_hit { 0 } else { task.retries };
         let paused = if self.is_refined { state.history.paused } else { Nanos::ZERO };
         let finished = Finished { op: task.op, started: *started, paused, register_hit: *register_hit, retries };
-        if let Some(waits) = &mut self.waits {
-            let others = state.waiting != 0 || state.loading.is_some();
-            let since = if self.is_refined { state.history.since } else { *started };
-            waits.ended(die, slot, others.then(|| (task.op.cause, now.since(since))));
+        if self.waits.is_some() {
+            self.note_ended(now, die, slot);
         }
         self.free.push(slot);
         if self.is_refined && self.continues(now, die, wakes) {
@@ -475,7 +473,7 @@ impl Timeline {
     }
 
     /// Takes the most urgent operation that waits for a die out of its queue.
-    #[inline]
+    #[inline(always)]
     pub fn take_next(&mut self, die: u16) -> Option<Slot> {
         let waiting = self.dies[die as usize].waiting;
         (waiting != 0).then(|| self.unqueue(die, waiting.trailing_zeros() as usize, 0))
@@ -490,12 +488,33 @@ impl Timeline {
         if waiting.is_empty() {
             state.waiting &= !(1 << queue);
         }
-        if let Some(waits) = &mut self.waits {
-            waits.started(die, next);
+        if self.waits.is_some() {
+            self.note_started(die, next);
         }
         next
     }
 
+    // What follows for reports is out of the way of runs that nobody watches.
+
+    #[cold]
+    #[inline(never)]
+    fn note_ended(&mut self, now: SimTime, die: u16, slot: Slot) {
+        let Some(waits) = &mut self.waits else { return };
+        let (state, InFlight { task, started, .. }) = (&self.dies[die as usize], &self.slab[slot as usize]);
+        let others = state.waiting != 0 || state.loading.is_some();
+        let since = if self.is_refined { state.history.since } else { *started };
+        waits.ended(die, slot, others.then(|| (task.op.cause, now.since(since))));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_started(&mut self, die: u16, slot: Slot) {
+        if let Some(waits) = &mut self.waits {
+            waits.started(die, slot);
+        }
+    }
+
+    #[cold]
     #[inline(never)]
     pub fn note_queued(&mut self, now: SimTime, die: u32, slot: Slot) {
         let running = match self.first_lane(die as u16) {

@@ -331,8 +331,8 @@ impl<M: Mapping> Engine<M> {
         // One thread makes all answers, so they leave in the order in which they were made.
         self.answered = self.answered.max(self.core.now + cmd.cost + cmd.sealing);
         let at = self.answered;
-        if let Some(watch) = &mut self.core.watch {
-            watch.stays.answered(tag, self.core.now, at, &mut watch.events);
+        if self.core.watch.is_some() {
+            self.note_answered(tag, at);
         }
         let mut responses = std::mem::take(&mut self.core.effects.responses);
         responses.push((at, BLANK));

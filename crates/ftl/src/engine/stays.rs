@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use ufs::Op;
+use units::SimTime;
 
 use super::state::Engine;
 use super::waiting::Waiter;
@@ -52,7 +53,17 @@ impl<M: Mapping> Engine<M> {
         }
     }
 
+    /// The response of a command leaves at this time.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_answered(&mut self, tag: u8, left: SimTime) {
+        if let Some(watch) = &mut self.core.watch {
+            watch.stays.answered(tag, self.core.now, left, &mut watch.events);
+        }
+    }
+
     /// An operation of the flash ends in the present event.
+    #[cold]
     #[inline(never)]
     pub(super) fn note_operation(&mut self) {
         if let (Some(watch), Some(wait)) = (&mut self.core.watch, self.core.nand.last_wait()) {
@@ -61,6 +72,7 @@ impl<M: Mapping> Engine<M> {
     }
 
     /// Notes what commands wait for until the next event.
+    #[cold]
     #[inline(never)]
     pub(super) fn update_stays(&mut self) {
         let Some(mut watch) = self.core.watch.take() else { return };

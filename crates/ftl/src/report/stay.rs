@@ -169,7 +169,6 @@ impl Stays {
     }
 
     /// A command is answered at `time`, and its response leaves at `left`.
-    #[inline(never)]
     pub fn answered(&mut self, tag: u8, time: SimTime, left: SimTime, to: &mut Vec<Event>) {
         self.end(tag, self.now(tag), time, to);
         to.push(Event::Stayed { tag: Tag(tag), stay: Stay::Firmware, until: left });

@@ -276,6 +276,7 @@ impl System {
     }
 
     /// Shows watchers what has happened up to the next event.
+    #[cold]
     #[inline(never)]
     fn look(&mut self, source: &dyn Source) {
         if let Some(watchers) = &mut self.watchers

@@ -66,6 +66,14 @@ impl Group {
         }
     }
 
+    /// Writes the places of all addresses that it maps.
+    pub fn write(&self, entries: &mut [u32]) {
+        match self {
+            Group::Plain(places) => entries.copy_from_slice(places),
+            Group::Learned(levels) => levels.iter().rev().flatten().for_each(|segment| segment.write(entries)),
+        }
+    }
+
     /// Takes changes in: new places, and addresses that have none any more. False if a plain table would be smaller
     /// now, or is what there was; then the group has to be made anew.
     pub fn change(&mut self, points: &[Point], unmapped: &[u8], addresses: usize) -> bool {

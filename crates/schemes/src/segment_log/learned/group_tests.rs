@@ -142,6 +142,10 @@ proptest! {
                 prop_assert!(group.bytes() <= before);
             }
             prop_assert!(group.bytes() <= 1025);
+            let mut entries = [Ppa::pack(None); 256];
+            group.write(&mut entries);
+            let told = |at| Ppa::pack(group.told(at).map(|told| told.ppa));
+            prop_assert_eq!(entries.to_vec(), (0..=u8::MAX).map(told).collect::<Vec<_>>());
             for at in 0..=u8::MAX {
                 let (Some(told), Some(&place)) = (group.told(at), map.get(&at)) else {
                     prop_assert_eq!(group.told(at).is_some(), map.contains_key(&at), "{}", at);

@@ -132,7 +132,8 @@ impl Learned {
         let unit = self.units.of(lpa);
         let &slot = self.slot_of.get(&unit.0)?;
         self.order.touch(slot);
-        Some(match told(&self.order[slot].groups, self.units.slot(lpa)) {
+        let at = self.units.slot(lpa) as usize;
+        Some(match self.order[slot].groups[at / GROUP].told((at % GROUP) as u8) {
             None => Place::Nowhere,
             // Without an error bound every segment is exact.
             Some(Told { ppa, is_exact }) if is_exact || self.gamma == 0 => Place::Exact(ppa),
@@ -153,8 +154,8 @@ impl Learned {
         }
         let groups = &self.order[self.slot_of[&unit.0]].groups;
         let range = self.units.range(unit);
-        let entry = |at| Ppa::pack(told(groups, at).map(|told| told.ppa));
-        let entries: Vec<u32> = (0..range.end - range.start).map(entry).collect();
+        let mut entries = vec![Ppa::pack(None); (range.end - range.start) as usize];
+        entries.chunks_mut(GROUP).zip(groups).for_each(|(entries, group)| group.write(entries));
         Some(core.made_of_entries(unit, &entries))
     }
 
@@ -258,9 +259,4 @@ impl Learned {
             self.taken += unit.bytes();
         }
     }
-}
-
-/// What the groups of a map unit know of the address at a position.
-fn told(groups: &[Group], at: u32) -> Option<Told> {
-    groups[at as usize / GROUP].told((at as usize % GROUP) as u8)
 }

@@ -15,6 +15,8 @@
 
 use std::ops::RangeInclusive;
 
+use units::Ppa;
+
 /// Addresses of a group (LeaFTL): an address in it takes a byte.
 pub const GROUP: usize = 256;
 /// Bytes of a segment.
@@ -59,9 +61,25 @@ impl Members {
     }
 
     /// The addresses, in order.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = u8> {
-        let all = *self;
-        (0..=u8::MAX).filter(move |&at| all.contains(at))
+    pub fn iter(&self) -> impl Iterator<Item = u8> {
+        let mut left = *self;
+        std::iter::from_fn(move || {
+            let at = left.first()?;
+            left.0[usize::from(at / 64)] &= !(1 << (at % 64));
+            Some(at)
+        })
+    }
+
+    /// The first address.
+    fn first(&self) -> Option<u8> {
+        let word = self.0.iter().position(|&bits| bits != 0)?;
+        Some((word as u32 * 64 + self.0[word].trailing_zeros()) as u8)
+    }
+
+    /// The last address.
+    fn last(&self) -> Option<u8> {
+        let word = self.0.iter().rposition(|&bits| bits != 0)?;
+        Some((word as u32 * 64 + self.0[word].ilog2()) as u8)
     }
 
     /// Their number.
@@ -121,6 +139,11 @@ impl Segment {
         }
     }
 
+    /// Writes the places that it tells into the entries of its group.
+    pub fn write(&self, entries: &mut [u32]) {
+        self.members().iter().for_each(|at| entries[usize::from(at)] = Ppa::pack(self.place(at).map(Ppa)));
+    }
+
     /// True if its places are exact.
     pub fn is_accurate(&self) -> bool {
         matches!(self.line, Line::Every(_))
@@ -158,7 +181,7 @@ impl Segment {
     /// count.
     pub fn under(mut self, gone: &Members) -> Option<Segment> {
         let left = self.members().without(gone);
-        let (first, last) = (left.iter().next()?, left.iter().next_back()?);
+        let (first, last) = (left.first()?, left.last()?);
         match &mut self.line {
             Line::Every(stride) => {
                 self.place += u32::from((first - self.first) / *stride);
