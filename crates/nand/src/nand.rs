@@ -376,22 +376,28 @@ impl Nand {
         self.counters.count_failure(work.kind());
     }
 
-    #[inline]
+    #[inline(always)]
     fn task(&self, op: Op, superblock: Superblock, sense: Option<Ppa>) -> Task {
+        if !self.is_plain {
+            return self.task_of(op, superblock, sense);
+        }
+        let cell = self.timing.cell(self.state.cell(superblock), op.work.kind());
+        Task { op, cell, transfer: self.transfers[op.work.units() as usize], sense, planes: 0, retries: 0 }
+    }
+
+    /// [`Nand::task`] where more than the kind of the work and of the cells decides.
+    #[inline(never)]
+    fn task_of(&self, op: Op, superblock: Superblock, sense: Option<Ppa>) -> Task {
         let planes = if self.timing.sharing.is_on() { self.planes(op.work) } else { 0 };
         let retries = self.timing.retry.map_or(0, |retry| self.retries(&retry, op.work, superblock));
         if self.timing.free.covers(op.cause) {
             return Task { op, cell: Nanos::ZERO, transfer: Nanos::ZERO, sense, planes, retries };
         }
-        let kind = op.work.kind();
-        let cell =
-            if self.is_plain { self.timing.cell(self.state.cell(superblock), kind) } else { self.cell_of(op.work) };
         let transfer = self.transfers[op.work.units() as usize];
-        Task { op, cell, transfer, sense, planes, retries }
+        Task { op, cell: self.cell_of(op.work), transfer, sense, planes, retries }
     }
 
-    /// The duration of a cell phase where pages differ, a program has several, or units count.
-    #[inline(never)]
+    /// The duration of a cell phase, where pages may differ, a program may have several, or units may count.
     fn cell_of(&self, work: Work) -> Nanos {
         let (Work::Read { ppa, units } | Work::Program { ppa, units }) = work else {
             let Work::Erase { superblock, .. } = work else { unreachable!("the only other work") };

@@ -168,10 +168,12 @@ impl Timing {
         }
     }
 
-    /// True if neither the page nor the number of pages or units decides about the duration of a cell phase.
+    /// True if all cell phases of a kind of work take equally long in the same kind of cells, and every operation has
+    /// its die to itself.
     pub fn is_plain(&self, geometry: &Geometry) -> bool {
         let whole = self.metadata_programs == MetadataPrograms::Pages;
-        geometry.word_line_pages == 1 && self.by_page.is_none() && whole
+        let alike = geometry.word_line_pages == 1 && self.by_page.is_none() && whole;
+        alike && self.retry.is_none() && self.free == FreeWork::Nothing && !self.sharing.is_on()
     }
 
     /// Duration of a metadata program of so many units where seven of eight are charged, as was published; `None` where

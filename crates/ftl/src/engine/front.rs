@@ -61,10 +61,8 @@ impl<M: Mapping> Engine<M> {
             }
             self.thread_until = self.core.now + self.command_cost(tag);
             self.incoming.pop_front();
-            self.moved(tag);
-            if self.core.notes_all() {
-                let work = Work::Command(self.commands[usize::from(tag)].op);
-                self.core.note_work(work, self.core.now, self.thread_until);
+            if self.core.watch.is_some() {
+                self.note_start(tag);
             }
             self.start(tag);
         }

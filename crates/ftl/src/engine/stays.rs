@@ -53,6 +53,15 @@ impl<M: Mapping> Engine<M> {
         }
     }
 
+    /// The firmware begins to work on a command.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_start(&mut self, tag: u8) {
+        self.moved(tag);
+        let work = Work::Command(self.commands[usize::from(tag)].op);
+        self.core.note_work(work, self.core.now, self.thread_until);
+    }
+
     /// The response of a command leaves at this time.
     #[cold]
     #[inline(never)]
