@@ -179,6 +179,7 @@ impl Nand {
         Some(self.completed(now, finished))
     }
 
+    /// What the end of an operation means for the array and its counters.
     #[inline]
     fn completed(&mut self, now: SimTime, finished: Finished) -> Completed {
         let work = finished.op.work;

@@ -168,8 +168,8 @@ impl Timing {
         }
     }
 
-    /// True if all cell phases of a kind of work take equally long in the same kind of cells, and every operation has
-    /// its die to itself.
+    /// True if the kind of work and of cells alone decides how long a cell phase takes: pages are alike, reads are
+    /// neither repeated nor share dies, and no work is free.
     pub fn is_plain(&self, geometry: &Geometry) -> bool {
         let whole = self.metadata_programs == MetadataPrograms::Pages;
         let alike = geometry.word_line_pages == 1 && self.by_page.is_none() && whole;
