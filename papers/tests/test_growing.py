@@ -1,6 +1,7 @@
 """How many sequences claims of chance are given: until an interval decides, or up to a bound."""
 
 import json
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ufsim_papers import book as making
 from ufsim_papers.claims import Measured
 from ufsim_papers.figure import Figure, Point, Setting
 from ufsim_papers.growing import doubled, settled
+from ufsim_papers.hp_ufs.points import PLACED
 from ufsim_papers.hpbvalve.runs import APPS, RESERVED, USUAL
 from ufsim_papers.intervals import Interval
 from ufsim_papers.measuring import Means
@@ -88,6 +90,43 @@ def test_a_figure_gets_samples_until_it_asks_for_no_more(tmp_path: Path) -> None
     assert drawn(6, 100)[0] == [5, 6, 7, 8, 9, 10, 11, 12], "the same with every start"
     assert drawn(1, 100)[0] == [5, 6]
     assert drawn(1000, 5)[0] == [5, 6, 7, 8, 9], "no more than the bound"
+
+
+def seeds_of(values: Sequence[float]) -> list[int]:
+    """The seeds that a claim is given, whose value where its paper's set-up is placed these are, and then the last."""
+    name = "hp-ufs.f9.gc-geomean"
+    asked: list[set[str]] = []
+
+    def points(setting: Setting, claims: Collection[str] = ()) -> list[Point]:
+        asked.append(set(claims))
+        value = values[min(setting.seed - 7, len(values) - 1)]
+        return [Point({"seed": setting.seed}, lambda: {"gain": value}, inputs={"seed": setting.seed})]
+
+    figure = Figure(
+        id="test/seeds",
+        title="",
+        caption="",
+        paper_shows="",
+        runs=points,
+        draw=lambda frame: None,  # type: ignore[arg-type, return-value]
+        measure=lambda frame: [Measured(name, float(frame["gain"].iloc[0]), at=PLACED)],
+        claims=(name,),
+        where_placed=points,
+    )
+    setting, means = Setting(seed=7, seeds=5), Means(jobs=1, store=None)
+    plan = making.planned(figure, setting)
+    rows = measured_now([point for own in plan.points.values() for point in own], means)
+    (plan,) = making.reseeded([plan], rows, setting, means)
+    assert all(claims == {name} for claims in asked[5:])
+    return [seed - 7 for seed in plan.points]
+
+
+def test_a_claim_across_the_border_of_its_band_gets_more_seeds_and_no_other() -> None:
+    # The band is 15 to 40. The interval of five values is their range, that of ten leaves the extremes out.
+    assert seeds_of([20, 25, 30, 35, 38]) == list(range(5)), "inside"
+    assert seeds_of([41, 42, 43, 44, 45]) == list(range(5)), "outside"
+    assert seeds_of([14, 25, 30, 35, 38, 30]) == list(range(10))
+    assert seeds_of([14, 41, 30, 14, 41, 14, 41]) == list(range(20)), "no more than the bound"
 
 
 def test_figure_16_draws_more_sequences_where_the_paper_s_phone_may_lie() -> None:

@@ -29,6 +29,7 @@ from ufsim_papers.hp_ufs.apps import (
     STATES,
     elsewhere,
     others,
+    where_placed,
 )
 from ufsim_papers.hp_ufs.breakdown import COUNTERS as BY_COUNTERS
 from ufsim_papers.hp_ufs.breakdown import DIES, F10, F10_GC, account
@@ -136,6 +137,21 @@ def test_the_nine_workloads_are_measured_at_every_point_and_with_each_left_out()
             assert any(part.role == "foil" for part in measured if part.claim == name), name
     cases = {part.case for part in F9.measure(whole) if part.claim == "hp-ufs.f9.gc-geomean" and part.role == "point"}
     assert cases == {"", *(f"without {app}" for app in NINE)}
+
+
+def test_a_further_seed_has_what_its_claims_need_where_the_paper_s_set_up_is_placed(tmp_path: Path) -> None:
+    names = {name: own for own, (name, _) in OTHERS.items()}
+    traces = folder_of_traces(tmp_path, [*APPS, *(names[app] for app in NINE if app in names)])
+    under_gc, gain = "hp-ufs.f9.gc-geomean", ("hpb", "hp-ufs")
+    runs = where_placed(Setting(traces=traces, seed=9), {under_gc, "hp-ufs.abs.gap-to-ideal"})
+    found = {tuple(run.labels[name] for name in ("state", "app", "scheme")) for run in runs}
+    assert found == set(itertools.product(["GC"], NINE, gain)) and len(runs) == len(found)
+    assert all(run.spec.seed == 9 and labels(PLACED).items() <= run.labels.items() for run in runs)
+    frame = frame_of([(RECORDED, app) for app in NINE], PLACED, gain)
+    measured = F9.measure(frame[frame["state"] == "GC"])
+    assert {(part.claim, part.role) for part in measured} == {(under_gc, "point")}
+    assert all(part.at == PLACED for part in measured) and len(measured) == 1 + len(NINE)
+    assert not where_placed(Setting(traces=traces), ())
 
 
 def test_every_point_of_the_maps_is_run_where_the_nine_are_at_hand(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ import pandas as pd
 
 import ufsim
 from ufsim import LeftOn, RunStore, StateCache, outputs
-from ufsim_papers.claims import Sample
+from ufsim_papers.claims import LEAST_SEEDS, Sample
 from ufsim_papers.figure import Drawn, Figure, Missing, Point, Run, Setting
+from ufsim_papers.growing import MOST_SEEDS, doubled, undecided
 from ufsim_papers.judged import Outcome, outcomes
 from ufsim_papers.latex import latex
 from ufsim_papers.measuring import Means, Progress, key, measured
@@ -143,7 +144,7 @@ def reproduce(
     with LeftOn(jobs) as left_on:
         means = Means(jobs, cache, store, progress, left_on)
         rows = measured(points, means)
-        plans = grown(plans, rows, setting, means)
+        plans = reseeded(grown(plans, rows, setting, means), rows, setting, means)
     return Book([_drawn(plan, rows) for plan in plans], setting)
 
 
@@ -187,6 +188,35 @@ def _with(plan: Plan, more: dict[int, list[Run | Point]]) -> Plan:
     return replace(plan, points=points)
 
 
+def reseeded(plans: list[Plan], rows: Rows, setting: Setting, means: Means) -> list[Plan]:
+    """The plans with further seeds for claims that these may decide (`growing`). Adds what they give to `rows`."""
+    while wanted := {plan.figure.id: more for plan in plans if (more := _seeds(plan, rows, setting))}:
+        rows |= measured([point for own in wanted.values() for one in own.values() for point in one], means)
+        plans = [replace(plan, points={**plan.points, **wanted.get(plan.figure.id, {})}) for plan in plans]
+    return plans
+
+
+def _seeds(plan: Plan, rows: Rows, setting: Setting) -> dict[int, list[Run | Point]]:
+    """The points of further seeds, as soon as there are as many as a class needs."""
+    where_placed = plan.figure.where_placed
+    if where_placed is None or len(plan.points) < LEAST_SEEDS:
+        return {}
+    own = [outcome for outcome in outcomes(_samples(plan, rows)) if outcome.claim.id in plan.figure.claims]
+    claims = {outcome.claim.id for outcome in own if undecided(outcome)}
+    seeds = [setting.seed + at for at in doubled(len(plan.points), MOST_SEEDS)] if claims else []
+    more = {seed: where_placed(replace(setting, seed=seed), claims) for seed in seeds}
+    return {seed: [_verified(point, setting) for point in points] for seed, points in more.items() if points}
+
+
+def _samples(plan: Plan, rows: Rows) -> list[Sample]:
+    """What a figure has measured."""
+    return [
+        Sample(seed, value, plan.figure.chance != "none")
+        for seed, points in plan.points.items()
+        for value in plan.figure.measure(_frame(points, rows))
+    ]
+
+
 def _frame(points: Sequence[Run | Point], rows: Rows) -> pd.DataFrame:
     """What points have given: a row for each, the labels first."""
     return pd.DataFrame([{**point.labels, **rows[key(point)]} for point in points])
@@ -196,15 +226,9 @@ def _drawn(plan: Plan, rows: Rows) -> Drawn:
     figure = plan.figure
     if plan.missing:
         return Drawn(figure, plan.missing)
-    frames = {seed: _frame(own, rows) for seed, own in plan.points.items()}
-    samples = [
-        Sample(seed, value, figure.chance != "none")
-        for seed, frame in frames.items()
-        for value in figure.measure(frame)
-    ]
-    first = next(iter(plan.points))
-    frame, labels = frames[first], tuple(plan.points[first][0].labels)
-    return Drawn(figure, frame=frame, labels=labels, drawing=figure.draw(frame), samples=samples)
+    points = next(iter(plan.points.values()))
+    frame, labels = _frame(points, rows), tuple(points[0].labels)
+    return Drawn(figure, frame=frame, labels=labels, drawing=figure.draw(frame), samples=_samples(plan, rows))
 
 
 def _verified(point: Run | Point, setting: Setting) -> Run | Point:

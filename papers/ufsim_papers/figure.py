@@ -1,7 +1,7 @@
 """A figure: what is run for it, how it is drawn, and which claims it measures."""
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -85,8 +85,9 @@ class Figure:
     `caption` tells the mechanism in a sentence or two; `paper_shows` what the paper's own figure says. `runs` gives the
     points; `draw` and `measure` get them as a data frame with one row for each, the labels first. `chance` says what
     another seed changes. Of a further seed only `judged` is run, if a figure draws more than its claims need.
-    `further` gives the points that are still needed after those in the frame; it is asked until there are none. `table`
-    gives numbers that readers want beside the drawing; report, scorecard and docs have them.
+    `further` gives the points that are still needed after those in the frame; it is asked until there are none.
+    `where_placed` gives what some claims need of a further seed where the paper's set-up is placed. `table` gives
+    numbers that readers want beside the drawing; report, scorecard and docs have them.
     """
 
     id: str
@@ -100,6 +101,7 @@ class Figure:
     chance: Chance = "seed"
     judged: Runs | None = None
     further: Callable[[Setting, pd.DataFrame], Sequence[Run | Point]] | None = None
+    where_placed: Callable[[Setting, Collection[str]], Sequence[Run | Point]] | None = None
     table: Callable[[pd.DataFrame], pd.DataFrame] | None = None
 
     @property
@@ -116,6 +118,7 @@ def figure(
     measure: Callable[[pd.DataFrame], list[Measured]] = lambda frame: [],
     judged: Runs | None = None,
     further: Callable[[Setting, pd.DataFrame], Sequence[Run | Point]] | None = None,
+    where_placed: Callable[[Setting, Collection[str]], Sequence[Run | Point]] | None = None,
     table: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
 ) -> Figure:
     """A figure by its name, such as hpb/f6: what `figures.toml` tells of it, and what runs, draws and measures it."""
@@ -135,6 +138,7 @@ def figure(
         measure=measure,
         judged=judged,
         further=further,
+        where_placed=where_placed,
         table=table,
     )
 

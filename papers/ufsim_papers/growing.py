@@ -1,4 +1,4 @@
-"""How many samples the claims of a figure need, where the figure draws them itself.
+"""How many samples the claims of a figure need: sequences that the figure draws itself, or seeds.
 
 Their number doubles until every interval says something, or a bound is reached. An interval has to exist. Where the
 claim asks for enough samples that it lies in the band, it also has to lie inside or outside of it as a whole: an
@@ -9,8 +9,13 @@ chance. What the class is when the bound comes first, `judged` says as ever.
 
 from collections.abc import Collection, Iterable
 
+from ufsim_papers import maps
 from ufsim_papers.claims import Band, Measured, claim_of
 from ufsim_papers.intervals import Interval, defined
+from ufsim_papers.judged import Outcome
+
+# Most seeds that a claim gets, as a bound of the time it takes.
+MOST_SEEDS = 20
 
 
 def settled(parts: Iterable[Measured], *, by_band: Collection[str] = ()) -> bool:
@@ -37,6 +42,11 @@ def on_one_side(interval: Interval, band: Band) -> bool:
     low, high = band
     inside = low <= interval.low and interval.high <= high
     return inside or interval.high < low or high < interval.low
+
+
+def undecided(outcome: Outcome) -> bool:
+    """Is an interval across the border of its band where the paper's set-up is placed?"""
+    return "between" in outcome.states(maps.left(outcome.claim, outcome.places))
 
 
 def doubled(count: int, most: int) -> range:

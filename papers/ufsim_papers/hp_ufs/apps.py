@@ -4,7 +4,7 @@ Nine are published as whole traces. Where they are at hand, claims are judged by
 beside. The others are generated from descriptions (`jobs/f9-*.toml`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import prod
@@ -189,6 +189,13 @@ def judged(setting: Setting, wanted: Sequence[str] = tuple(STATES), schemes: Seq
     return [*found, *runs_of(nine, setting, schemes=foils, at=PLACED, wanted=wanted)]
 
 
+def where_placed(setting: Setting, claims: Collection[str]) -> list[Run]:
+    """What the gains over HPB among these claims need of a further seed."""
+    wanted = [state for state, claim in GAINS.items() if claim in claims]
+    nine = [column for column in [*recorded(setting), *others(setting)] if column.name in NINE]
+    return runs_of(nine, setting, schemes=("hpb", "hp-ufs"), at=PLACED, wanted=wanted)
+
+
 def _of(schemes: Sequence[str], at: At) -> list[str]:
     """Those to run at a point: Ideal has nothing in the host's memory, so that its limit changes nothing."""
     return [name for name in schemes if at[LIMIT] == LIMITED or name != "ideal"]
@@ -295,6 +302,9 @@ def _f9_measure(frame: pd.DataFrame) -> list[Measured]:
     if not points:
         return _f9_parts(at_point(frame, DRAWN), {}, beside=True)
     found = [part for at, rows in points for part in _f9_parts(rows, at)]
+    if not set(FOILS) <= set(frame["scheme"]):
+        # A further seed has what is judged, and only that.
+        return found
     placed = at_point(frame, PLACED)
     cold = at_point(frame, {**PLACED, START: COLD})
     return [
@@ -307,12 +317,16 @@ def _f9_measure(frame: pd.DataFrame) -> list[Measured]:
 
 
 GAP = "hp-ufs.abs.gap-to-ideal"
+# The gain over HPB, by the state of the device.
+GAINS = {"no GC": "hp-ufs.f9.nogc-geomean", "GC": "hp-ufs.f9.gc-geomean"}
 
 
 def _f9_parts(rows: pd.DataFrame, at: At, *, beside: bool = False) -> list[Measured]:
     """What the claims say of the runs of a point."""
     present = states(rows)
     found = [part for state in present for part in _gain_parts(rows, state, at)]
+    if "ideal" not in set(rows["scheme"]):
+        return found
     gaps = [_below_ideal(rows, state, "hp-ufs") for state in present]
     told = "; ".join(f"{state}: {named(values)}" for state, values in zip(present, gaps, strict=True))
     why = _why_gap(rows) if "GC" in present else ""
@@ -328,7 +342,7 @@ def _f9_parts(rows: pd.DataFrame, at: At, *, beside: bool = False) -> list[Measu
 
 def _gain_parts(rows: pd.DataFrame, state: str, at: At, *, foil: str = "") -> list[Measured]:
     """The gain of HP-UFS, or of a foil, over HPB in a state of the device."""
-    claim = "hp-ufs.f9.nogc-geomean" if state == "no GC" else "hp-ufs.f9.gc-geomean"
+    claim = GAINS[state]
     table = throughput(rows, state)
     ratio = table[foil or "hp-ufs"] / table["hpb"]
     each = (ratio - 1) * 100
@@ -387,7 +401,7 @@ def app_names(values: pd.Series) -> list[str]:
     return [str(app) for app in values.index.get_level_values(values.index.nlevels - 1)]
 
 
-F9 = figure("hp-ufs/f9", runs=runs, judged=judged, draw=_f9_draw, measure=_f9_measure)
+F9 = figure("hp-ufs/f9", runs=runs, judged=judged, draw=_f9_draw, measure=_f9_measure, where_placed=where_placed)
 
 
 def _timed_runs(setting: Setting) -> list[Run]:
