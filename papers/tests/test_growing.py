@@ -92,8 +92,11 @@ def test_a_figure_gets_samples_until_it_asks_for_no_more(tmp_path: Path) -> None
     assert drawn(1000, 5)[0] == [5, 6, 7, 8, 9], "no more than the bound"
 
 
-def seeds_of(values: Sequence[float]) -> list[int]:
-    """The seeds that a claim is given, whose value where its paper's set-up is placed these are, and then the last."""
+def seeds_of(values: Sequence[float], *, less: bool = True, quick: bool = False) -> list[int]:
+    """The seeds that a claim is given, whose value where its paper's set-up is placed these are, and then the last.
+
+    With `less` the figure has runs of its own for further seeds, which are told the claims that need them.
+    """
     name = "hp-ufs.f9.gc-geomean"
     asked: list[set[str]] = []
 
@@ -111,13 +114,13 @@ def seeds_of(values: Sequence[float]) -> list[int]:
         draw=lambda frame: None,  # type: ignore[arg-type, return-value]
         measure=lambda frame: [Measured(name, float(frame["gain"].iloc[0]), at=PLACED)],
         claims=(name,),
-        where_placed=points,
+        where_placed=points if less else None,
     )
-    setting, means = Setting(seed=7, seeds=5), Means(jobs=1, store=None)
+    setting, means = Setting(seed=7, seeds=5, quick=quick), Means(jobs=1, store=None)
     plan = making.planned(figure, setting)
     rows = measured_now([point for own in plan.points.values() for point in own], means)
     (plan,) = making.reseeded([plan], rows, setting, means)
-    assert all(claims == {name} for claims in asked[5:])
+    assert all(claims == ({name} if less else set()) for claims in asked[5:])
     return [seed - 7 for seed in plan.points]
 
 
@@ -126,7 +129,9 @@ def test_a_claim_across_the_border_of_its_band_gets_more_seeds_and_no_other() ->
     assert seeds_of([20, 25, 30, 35, 38]) == list(range(5)), "inside"
     assert seeds_of([41, 42, 43, 44, 45]) == list(range(5)), "outside"
     assert seeds_of([14, 25, 30, 35, 38, 30]) == list(range(10))
+    assert seeds_of([14, 25, 30, 35, 38, 30], less=False) == list(range(10)), "whatever the figure"
     assert seeds_of([14, 41, 30, 14, 41, 14, 41]) == list(range(20)), "no more than the bound"
+    assert seeds_of([14, 25, 30, 35, 38, 30], quick=True) == list(range(5)), "a quick look asks for nothing"
 
 
 def test_figure_16_draws_more_sequences_where_the_paper_s_phone_may_lie() -> None:

@@ -197,10 +197,12 @@ def reseeded(plans: list[Plan], rows: Rows, setting: Setting, means: Means) -> l
 
 
 def _seeds(plan: Plan, rows: Rows, setting: Setting) -> dict[int, list[Run | Point]]:
-    """The points of further seeds, as soon as there are as many as a class needs."""
-    where_placed = plan.figure.where_placed
-    if where_placed is None or len(plan.points) < LEAST_SEEDS:
+    """The points of further seeds, as soon as there are as many as a class needs: what all claims of the figure need,
+    or what it knows to be enough."""
+    if setting.quick or len(plan.points) < LEAST_SEEDS:
         return {}
+    figure = plan.figure
+    where_placed = figure.where_placed or (lambda setting, claims: (figure.judged or figure.runs)(setting))
     own = [outcome for outcome in outcomes(_samples(plan, rows)) if outcome.claim.id in plan.figure.claims]
     claims = {outcome.claim.id for outcome in own if undecided(outcome)}
     seeds = [setting.seed + at for at in doubled(len(plan.points), MOST_SEEDS)] if claims else []

@@ -86,8 +86,9 @@ class Figure:
     points; `draw` and `measure` get them as a data frame with one row for each, the labels first. `chance` says what
     another seed changes. Of a further seed only `judged` is run, if a figure draws more than its claims need.
     `further` gives the points that are still needed after those in the frame; it is asked until there are none.
-    `where_placed` gives what some claims need of a further seed where the paper's set-up is placed. `table` gives
-    numbers that readers want beside the drawing; report, scorecard and docs have them.
+    `where_placed` gives what some claims need of a seed beyond those that all get (`growing`), if that is less than
+    `judged`: the point where the paper's set-up is placed. `table` gives numbers that readers want beside the drawing;
+    report, scorecard and docs have them.
     """
 
     id: str

@@ -45,8 +45,9 @@ def on_one_side(interval: Interval, band: Band) -> bool:
 
 
 def undecided(outcome: Outcome) -> bool:
-    """Is an interval across the border of its band where the paper's set-up is placed?"""
-    return "between" in outcome.states(maps.left(outcome.claim, outcome.places))
+    """May more seeds decide a claim? Where the paper's set-up is placed nothing is out, and not all is in."""
+    states = outcome.states(maps.left(outcome.claim, outcome.places))
+    return "between" in states and "out" not in states
 
 
 def doubled(count: int, most: int) -> range:
