@@ -11,9 +11,12 @@
 //! - Cost-benefit: no equations are known. A model without time, flash and mapping is counted out instead.
 //! - Hot and cold data apart (`gc.hot_region_kib`): the same, with blocks of one kind.
 
-use crate::common::{closed, replay, request, tiny};
-use ufsim_lab::RunResult;
-use workload::{ReplayMode, Rng, WorkOp};
+use std::ops::ControlFlow;
+
+use crate::common::{closed, request, tiny};
+use ufsim_lab::{RunResult, Workload, simulate_workload};
+use workload::fio::JobFile;
+use workload::{Rng, WorkOp};
 
 /// Pages of a superblock: 4 dies with 2 planes, and 4 pages of 8 KiB of each block.
 const B: usize = 64;
@@ -59,6 +62,21 @@ impl Heat {
         Heat { apart: false, ..self }
     }
 
+    /// The host's requests.
+    fn job(self) -> String {
+        let (writes, units) = (self.writes * 100.0, self.units * 100.0);
+        let zones = match self.units < 1.0 {
+            true => format!("random_distribution=zoned:{writes}/{units}:{}/{}\n", 100.0 - writes, 100.0 - units),
+            false => String::new(),
+        };
+        let random = format!("stonewall\nrw=randwrite\nbs=4k\nnorandommap\nio_size={}\n{zones}", 4096 * WRITES);
+        format!(
+            "[global]\nfilename=drive\nsize={}\niodepth=32\n[fill]\n; ufsim: warmup\nrw=write\nbs=256k\n\
+             [age]\n; ufsim: warmup\n{random}[steady]\n{random}",
+            4096 * self.pages
+        )
+    }
+
     fn draw(self, rng: &mut Rng) -> u64 {
         let hot = (self.units * self.pages as f64) as u64;
         match rng.unit() < self.writes {
@@ -72,7 +90,8 @@ fn counter(run: &RunResult, name: &str) -> f64 {
     run.counters.device.get(name).copied().unwrap_or(0) as f64
 }
 
-fn run(scheme: &str, policy: &str, choices: u64, heat: Heat, writes: usize) -> RunResult {
+/// Fills the drive, overwrites until the device is steady, and measures as many writes more.
+fn run(scheme: &str, policy: &str, choices: u64, heat: Heat) -> RunResult {
     let mut spec = tiny(scheme, 3);
     spec.verify = false;
     let words = [("gc.pace", "gained"), ("gc.victim", policy)];
@@ -98,27 +117,25 @@ fn run(scheme: &str, policy: &str, choices: u64, heat: Heat, writes: usize) -> R
         let apart = [("device.capacity_mib", capacity_mib), ("gc.hot_region_kib", 256), ("log.max_log_blocks", 8)];
         spec.set.extend(apart.map(|(key, number)| (key.to_owned(), number.into())));
     }
-    let mut rng = Rng::from_seed(11);
-    let fill = (0..heat.pages as u64 / 64).map(|i| request(WorkOp::Write, 64 * i, 64));
-    let again = (0..writes).map(|_| request(WorkOp::Write, heat.draw(&mut rng), 1));
-    let requests = fill.chain(again).collect();
-    replay(&spec, requests, ReplayMode::Closed { depth: 32, per_file: false }).expect("a replay")
+    let job = JobFile::parse(&heat.job(), "heat.fio").expect("a valid job");
+    let source = job.bind(heat.pages as u32, spec.seed).expect("a job that fits");
+    let workload = Workload::generated(Box::new(source));
+    simulate_workload(&spec, workload, &mut |_| ControlFlow::Continue(())).expect("a run")
 }
 
 /// The device's write amplification when it is steady, and the blocks that hold data then.
 fn measured(scheme: &str, policy: &str, choices: u64, heat: Heat) -> (f64, f64) {
-    let (half, whole) = (run(scheme, policy, choices, heat, WRITES), run(scheme, policy, choices, heat, 2 * WRITES));
-    let grew = |name| counter(&whole, name) - counter(&half, name);
+    let run = run(scheme, policy, choices, heat);
     // The host of hp-ufs does not know how many superblocks are free.
-    let greedy = scheme != "hp-ufs" && counter(&whole, "gc_urgent_steps") > 0.0;
+    let greedy = scheme != "hp-ufs" && counter(&run, "gc_urgent_steps") > 0.0;
     assert!(!greedy, "at the reserve GC of the firmware is greedy");
-    let amplification = (grew("data_units_programmed") + grew("gc_units_programmed")) / grew("host_units_written");
-    let hot = grew("hot_units_programmed") / grew("data_units_programmed");
+    let host = counter(&run, "data_units_programmed");
+    let amplification = (host + counter(&run, "gc_units_programmed")) / counter(&run, "host_units_written");
+    let hot = counter(&run, "hot_units_programmed") / host;
     let expected = if heat.apart && heat.units < 1.0 { heat.writes } else { 0.0 };
     assert!((hot - expected).abs() < 0.02, "{heat:?}: {hot:.3} of the host's data were found hot");
-    let free = (counter(&half, "free_superblocks") + counter(&whole, "free_superblocks")) / 2.0;
     // Two are being filled, or four, on average by half.
-    (amplification, BLOCKS as f64 - free - if expected > 0.0 { 2.0 } else { 1.0 })
+    (amplification, BLOCKS as f64 - counter(&run, "free_superblocks") - if expected > 0.0 { 2.0 } else { 1.0 })
 }
 
 /// First in, first out, by iteration.

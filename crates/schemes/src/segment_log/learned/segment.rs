@@ -141,7 +141,11 @@ impl Segment {
 
     /// Writes the places that it tells into the entries of its group.
     pub fn write(&self, entries: &mut [u32]) {
-        self.members().iter().for_each(|at| entries[usize::from(at)] = Ppa::pack(self.place(at).map(Ppa)));
+        let mut put = |at: u8, place: u32| entries[usize::from(at)] = Ppa::pack(Some(Ppa(place)));
+        match &self.line {
+            Line::Every(stride) => self.every(*stride).zip(self.place..).for_each(|(at, place)| put(at, place)),
+            Line::Slope(_, members) => members.iter().for_each(|at| put(at, self.place(at).expect("one of its own"))),
+        }
     }
 
     /// True if its places are exact.
@@ -168,10 +172,15 @@ impl Segment {
         self.first <= other.last && other.first <= self.last
     }
 
+    /// The addresses of its range at a stride.
+    fn every(&self, stride: u8) -> impl Iterator<Item = u8> {
+        (self.first..=self.last).step_by(usize::from(stride))
+    }
+
     /// Its own addresses.
     pub fn members(&self) -> Members {
         match &self.line {
-            Line::Every(stride) => (self.first..=self.last).step_by(usize::from(*stride)).collect(),
+            Line::Every(stride) => self.every(*stride).collect(),
             Line::Slope(_, members) => *members,
         }
     }
