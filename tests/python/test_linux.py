@@ -23,7 +23,7 @@ from ufsim.cli.app import execute
 from ufsim.linux import cpio, cuts
 from ufsim.linux.cli import starved
 from ufsim.linux.place import newest
-from ufsim.linux.session import Device, manifest
+from ufsim.linux.session import Device, after_cut, manifest
 from ufsim.observe import Observed
 from ufsim.spec import Spec
 
@@ -92,6 +92,36 @@ def script(tmp_path: Path, text: str, name: str = "job.sh") -> Path:
 
 def job(tmp_path: Path, text: str, **options) -> linux.Job:
     return linux.Job(script=script(tmp_path, text), **{"fs": "none", "memory_mib": 256, **options})
+
+
+def entries(job: linux.Job) -> dict[str, bytes]:
+    return {entry.path: entry.data for entry in job.entries(job.fs)}
+
+
+def test_files_of_one_name_and_words_that_name_none_reach_the_guest(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.fio").write_text(folder)
+    words = ("cat", str(tmp_path / "a" / "x.fio"), str(tmp_path / "b" / "x.fio"), "echo " + 300 * "x", "\udcff")
+    found = entries(linux.Job(command=words, fs="none"))
+    line = found["job/job"].decode(errors="surrogateescape")
+    assert [found[path[1:]] for path in re.findall(r"/job/files/[^']*", line)] == [b"a", b"b"]
+    assert line.endswith(f"'{words[3]}' '\udcff'\n")
+
+
+def test_folders_of_one_name_are_refused(tmp_path):
+    folders = (tmp_path / "a" / "x", tmp_path / "b" / "x")
+    for folder in folders:
+        folder.mkdir(parents=True)
+    with pytest.raises(ufsim.ConfigError, match="has the name of"):
+        linux.Job(command=("true",), fs="none", folders=folders).check()
+
+
+@pytest.mark.parametrize("check", [None, "", "test -e a"])
+def test_what_looks_at_a_file_system_after_a_cut_is_a_script(tmp_path, check):
+    given = None if check is None else script(tmp_path, check)
+    found = entries(after_cut(linux.Job(command=("true",), fs="ext4"), given, "console"))
+    assert subprocess.run(["sh", "-n"], input=found["job/check"], check=False).returncode == 0
 
 
 def complaints(console: str) -> list[str]:

@@ -2,8 +2,9 @@
 //! everything that happens, so a device that gets the same arrivals does the same.
 //!
 //! A line `# origin: ...` in its place tells what else was done to the device: `cut at NS`, `save at NS`, `memory NS
-//! BYTES`, or `faults NS READS PROGRAMS ERASES` (those that fail of a million). For commands that take traces these are
-//! remarks, and the rest is a trace like others. Data is not in it.
+//! BYTES`, or `faults NS READS PROGRAMS ERASES` (those that fail of a million). `refused NS KIND` is a request that never
+//! came to the device, because the store had no space for its data. For commands that take traces these are remarks,
+//! and the rest is a trace like others. Data is not in it.
 
 use std::io::{self, BufRead, Write};
 
@@ -57,6 +58,11 @@ impl ArrivalLog {
         let (op, sector, bytes) = (Ask::KINDS[ask.kind()], u64::from(first) * UNIT_SECTORS, len * UNIT as u64);
         let fua = matches!(ask, Ask::Write { fua: true, .. } | Ask::Trim { fua: true, .. });
         self.line(format_args!("{},{op},live,{sector},{bytes},{},,", at.0, if fua { "fua" } else { "" }));
+    }
+
+    /// A request has been refused for want of space.
+    pub(crate) fn refused(&mut self, at: SimTime, kind: usize) {
+        self.line(format_args!("{REMARK}refused {} {}", at.0, Ask::KINDS[kind]));
     }
 
     /// The power is cut.
@@ -177,6 +183,11 @@ impl Engine {
                 let erase_per_million = rate(erases)?;
                 let faults = Faults { seed: 0, read_per_million, program_per_million, erase_per_million };
                 self.set_faults(SimTime(number(at)?), faults);
+            }
+            ["refused", at, kind] => {
+                let kind = Ask::KINDS.iter().position(|&known| known == kind).ok_or("must be the kind of a request")?;
+                self.arrive(SimTime(number(at)?));
+                self.tally.refused(kind);
             }
             _ => return Err("must be a remark of a log of arrivals".into()),
         }

@@ -295,11 +295,15 @@ impl Engine {
     /// [`Engine::submit`], perhaps with the command that a host outside has made of it.
     pub(crate) fn enter_ask(&mut self, at: SimTime, token: u64, ask: Ask, command: Option<Command>) {
         self.arrive(at);
-        if let Some(log) = &mut self.log {
-            log.arrived(self.horizon, &ask);
-        }
         let (kind, (first, len)) = (ask.kind(), ask.span());
-        if let Err(failure) = self.check(&ask) {
+        let checked = self.check(&ask);
+        if let Some(log) = &mut self.log {
+            match checked {
+                Err(Failure::NoSpace) => log.refused(self.horizon, kind),
+                _ => log.arrived(self.horizon, &ask),
+            }
+        }
+        if let Err(failure) = checked {
             self.tally.refused(kind);
             return self.give(token, Err(failure), units::Nanos::ZERO);
         }

@@ -372,8 +372,15 @@ fn memory_can_be_changed_and_a_limit_that_is_too_small_is_refused() {
 }
 
 /// A sink that the test can look at.
+/// Where a log goes that is looked at later.
 #[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
+pub struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Shared {
+    pub fn bytes(&self) -> Vec<u8> {
+        self.0.lock().expect("one thread").clone()
+    }
+}
 
 impl std::io::Write for Shared {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -411,7 +418,7 @@ fn a_log_of_arrivals_repeats_the_run() {
         let stats = bench.engine.stats();
         assert!(stats.requests["read"].failed > 0);
         bench.engine.close().expect("memory");
-        let log = written.0.lock().expect("one thread").clone();
+        let log = written.bytes();
         let mut again = engine(scheme);
         assert!(again.replay(&log[..], || true).expect("it was just written"));
         let repeated = again.stats();

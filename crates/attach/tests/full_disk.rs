@@ -1,8 +1,9 @@
 //! An engine whose store is in a file on a disk that is full at times: what was promised outlives the process.
 
 use crate::disk::{Failing, MemoryDisk, page};
+use crate::engine::Shared;
 use lab::{Machine, Spec};
-use ufsim_attach::{Answer, Ask, Engine, Failure, FileStore, UNIT};
+use ufsim_attach::{Answer, ArrivalLog, Ask, Engine, Failure, FileStore, UNIT};
 use units::Nanos;
 use workload::Rng;
 
@@ -103,6 +104,28 @@ fn a_read_that_was_refused_succeeds_when_there_is_room() {
     assert_eq!(read(&mut engine, 3), Ok(6));
     drop(engine);
     assert_eq!(read(&mut opened("hp-ufs", &disk), 3), Ok(6));
+}
+
+/// What never came to the device does not come to it in a replay, which has room.
+#[test]
+fn a_replay_leaves_out_what_was_refused_for_want_of_space() {
+    let (disk, log) = (MemoryDisk::default(), Shared::default());
+    let mut engine = opened("ufs", &disk);
+    engine.log_arrivals(ArrivalLog::new(Box::new(log.clone())).expect("memory"));
+    answer(&mut engine, write(3, 5, true)).expect("the disk has room");
+    disk.fail(FULL);
+    assert_eq!(answer(&mut engine, write(4, 6, true)), Err(Failure::NoSpace), "the device has it, the store not");
+    for unit in 10..20 {
+        assert_eq!(answer(&mut engine, write(unit, 7, false)), Err(Failure::NoSpace));
+    }
+    disk.fail(Failing::default());
+    answer(&mut engine, write(5, 8, true)).expect("the disk has room again");
+    let stats = engine.stats();
+    let mut again = opened("ufs", &MemoryDisk::default());
+    assert!(again.replay(&log.bytes()[..], || true).expect("a log of arrivals"));
+    let repeated = again.stats();
+    assert_eq!(repeated.digest, stats.digest);
+    assert_eq!(repeated.requests["write"].failed, 10, "of those that came to the device none fails");
 }
 
 /// The store may have kept what it has refused. If zeroes are promised instead, it must not come back.

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from ufsim import _core, outputs
@@ -105,32 +105,42 @@ class Job:
             raise _core.ConfigError(f'fs = "{self.fs}": must be one of {", ".join(FILE_SYSTEMS)}')
         if not 256 <= self.memory_mib <= 16384:
             raise _core.ConfigError(f"memory = {self.memory_mib}: must be 256..=16384 MiB")
+        names: dict[str, Path] = {}
         for folder in self.folders:
             if not folder.is_dir():
                 raise _core.ConfigError(f"folder = '{folder}': must be a folder")
+            if (other := names.setdefault(folder.resolve().name, folder)) is not folder:
+                raise _core.ConfigError(f"folder = '{folder}': has the name of '{other}', and the guest needs two")
 
     def entries(self, fs: str) -> Iterator[cpio.Entry]:
         """What the first file system has for this job."""
         yield cpio.directory("job")
         yield cpio.file("job/fs", fs.encode())
         yield cpio.directory("job/files")
-        copies = [Path(word) for word in self.command[1:] if Path(word).is_file()]
-        for copy in copies:
-            yield cpio.file(f"job/files/{copy.name}", copy.read_bytes())
-        yield cpio.file("job/job", self.text(copies).encode())
+        for path, copy in self.copies.items():
+            yield cpio.directory(str(PurePosixPath(copy).parent))
+            yield cpio.file(copy, Path(path).read_bytes())
+        yield cpio.file("job/job", self.text().encode(errors="surrogateescape"))
         if self.trace:
             yield cpio.file("job/trace", str(TRACE_KIB).encode())
         if self.folders:
             yield cpio.file("job/folders", "".join(f"{folder.resolve().name}\n" for folder in self.folders).encode())
         yield from self.files
 
-    def text(self, copies: Sequence[Path]) -> str:
+    @property
+    def copies(self) -> dict[str, str]:
+        """Where the guest has the files that the command names; two may have one name."""
+        files = dict.fromkeys(word for word in self.command[1:] if os.path.isfile(word))
+        return {path: f"job/files/{number}/{Path(path).name}" for number, path in enumerate(files)}
+
+    def text(self) -> str:
         """The script that the guest runs."""
         if self.script is not None:
-            return self.script.read_text()
+            return self.script.read_text(errors="surrogateescape")
         if self.terminal:
             return "exec sh -i +m < /dev/ufsim > /dev/ufsim 2>&1\n"
-        words = [f"/job/files/{Path(word).name}" if Path(word) in copies else word for word in self.command]
+        copies = self.copies
+        words = [self.command[0], *(f"/{copies[word]}" if word in copies else word for word in self.command[1:])]
         # By itself fio asks the processor's counter, which runs on the time of this machine.
         if words[0] == "fio":
             words.insert(1, "--clocksource=clock_gettime")
@@ -398,10 +408,11 @@ def after_cut(job: Job, check: Path | None, console: str) -> Job:
 
     In the check, $BEFORE is the console of the guest before, with all that it had said by then.
     """
-    script = "" if check is None else check.read_text()
+    script = "" if check is None else check.read_text(errors="surrogateescape")
+    # By itself an empty script is no command.
     text = (
-        "export BEFORE=/job/before\n(\n"
+        "export BEFORE=/job/before\n(\n:\n"
         f"{script}\n) || exit 1\ncd /\numount /mnt\n{CHECKS[job.fs]} > /out/fsck 2>&1 || {{ cat /out/fsck; exit 2; }}\n"
     )
-    files = (cpio.file("job/before", console.encode()), cpio.file("job/check", text.encode()))
+    files = (cpio.file("job/before", console.encode()), cpio.file("job/check", text.encode(errors="surrogateescape")))
     return replace(job, command=("sh", "/job/check"), script=None, files=files)

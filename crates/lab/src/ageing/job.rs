@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use units::LogicalUnits;
 use workload::fio::JobFile;
-use workload::{Replay, ReplayMode, Source, Trace, WorkOp};
+use workload::{Flags, Replay, ReplayMode, Source, Trace, WorkOp};
 
 use crate::ageing::words;
 use crate::error::LabError;
@@ -65,7 +65,11 @@ impl AgeingJob {
         trace.check_capacity(capacity).map_err(|error| wrong_age(&error))?;
         let mut digest = Digest::default();
         for request in &trace.requests {
-            [request.op as u64, request.sector, request.bytes].into_iter().for_each(|word| digest.word(word));
+            let Flags { fua, sync, meta, readahead, preflush } = request.flags;
+            let flags =
+                [fua, sync, meta, readahead, preflush].into_iter().fold(0, |bits, flag| bits * 2 + u64::from(flag));
+            let words = [request.op as u64, request.sector, request.bytes, flags];
+            words.into_iter().for_each(|word| digest.word(word));
         }
         let name = Path::new(age).file_name().unwrap_or_default().to_string_lossy();
         let text = format!("{TRACE}{name}: {} writes and trims, digest {}", trace.requests.len(), digest.hex());

@@ -192,6 +192,7 @@ pub struct Converted {
 pub fn convert_trace(spec: &TraceSpec, out: &Path, format: &str) -> Result<Converted, LabError> {
     let config = |error: TraceError| LabError::Config(error.to_string());
     let to = Format::writable(format).map_err(config)?;
+    refuse_own_source(out, std::slice::from_ref(spec), "the trace itself")?;
     let (trace, from) = spec.read()?;
     let lost = trace.write(to, out).map_err(unwritten)?;
     Ok(Converted {
@@ -310,9 +311,7 @@ pub fn join_traces(spec: &JoinSpec, out: &Path) -> Result<Joined, LabError> {
     let (rule, addresses) = spec.how()?;
     let shifts = spec.shifts()?;
     let file = out.display().to_string();
-    if let Some(same) = spec.traces.iter().find(|trace| is_same(Path::new(&trace.path), out)) {
-        return Err(LabError::Config(format!("out = \"{file}\": is {}, one of the traces to join", same.path)));
-    }
+    refuse_own_source(out, &spec.traces, "one of the traces to join")?;
     let mut parts = Vec::new();
     let mut warnings = Vec::new();
     for (source, shift) in spec.traces.iter().zip(shifts) {
@@ -326,9 +325,13 @@ pub fn join_traces(spec: &JoinSpec, out: &Path) -> Result<Joined, LabError> {
     Ok(Joined { file, requests: joined.report.requests, origin: joined.report.origin, warnings })
 }
 
-/// Whether two paths are of the same file or directory.
-fn is_same(one: &Path, other: &Path) -> bool {
-    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+/// What is made of traces must not take the place of one of them.
+fn refuse_own_source(out: &Path, traces: &[TraceSpec], what: &str) -> Result<(), LabError> {
+    let is_out = |path: &Path| matches!((path.canonicalize(), out.canonicalize()), (Ok(one), Ok(out)) if one == out);
+    match traces.iter().find(|trace| is_out(Path::new(&trace.path))) {
+        Some(same) => Err(LabError::Config(format!("out = \"{}\": is {}, {what}", out.display(), same.path))),
+        None => Ok(()),
+    }
 }
 
 /// The name of a file or directory.
@@ -397,6 +400,16 @@ mod tests {
         assert!(error.contains("b: line 3, column 11: sector is 'none'"), "{error}");
         let left: Vec<_> = std::fs::read_dir(&directory.0).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(left.len(), 2, "{left:?}");
+    }
+
+    #[test]
+    fn a_trace_is_not_converted_into_itself() {
+        let directory = Directory::new("itself");
+        let path = directory.0.join("a");
+        let spec = TraceSpec { path: path.display().to_string(), ..TraceSpec::default() };
+        let error = convert_trace(&spec, &path, "spc").unwrap_err().to_string();
+        assert!(error.ends_with("the trace itself"), "{error}");
+        assert_eq!(std::fs::read_to_string(path).unwrap(), REQUESTS);
     }
 
     #[test]

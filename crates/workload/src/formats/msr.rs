@@ -1,6 +1,6 @@
 //! MSR Cambridge block traces (Narayanan et al., FAST 2008), as SNIA distributes them: CSV without a header,
 //! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`. Times are Windows FILETIME, ticks of 100 ns since
-//! 1601; offset and size are bytes.
+//! 1601; offset and size are bytes. A response time of 0, shorter than a tick, says that it is not known.
 
 use std::io::{self, Write};
 
@@ -48,7 +48,7 @@ fn read(line: Line<'_>, origin: Origin, records: &mut Records) -> Result<(), Tra
     let device = records.devices.index_of(host.until(disk), name);
     let request = WorkRequest {
         arrival: SimTime(time),
-        phone_latency: Some(Nanos(response)),
+        phone_latency: (response > 0).then_some(Nanos(response)),
         ..origin.request(line.number, op, sector, bytes)
     };
     records.push(device, request);

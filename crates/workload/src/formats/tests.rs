@@ -174,6 +174,8 @@ fn volumes_lie_one_after_another_and_keep_their_alignment() {
     ];
     assert_eq!(requests(&msr), expected, "a request that begins inside a sector begins with the sector");
     assert_eq!(msr.requests[0].phone_latency, Some(Nanos(4_128_600)));
+    let unknown = parse("1,usr,0,Read,0,4096,0\n", &forced(Format::Msr));
+    assert_eq!(unknown.unwrap().requests[0].phone_latency, None, "nothing takes less than a tick");
     let places: Vec<_> = msr.devices.iter().map(|d| (d.name.as_str(), d.first_sector, d.requests)).collect();
     assert_eq!(places, [("usr.0", 0, 2), ("usr.1", second, 1)]);
 
