@@ -75,7 +75,7 @@ units::counters! {
     entries_piggybacked: always,
     /// Entries handed over by multi-entry transfers.
     entries_transferred: always,
-    /// Time for which map flushes, GC, that of metadata, too, and recovery kept commands waiting, in nanoseconds.
+    /// Time for which a map flush, GC of data or metadata, or recovery kept commands waiting, in nanoseconds.
     exclusive_ns: always,
     /// Time that map flushes kept commands waiting, their waits for programs included, in nanoseconds. None if they run
     /// beside commands.
