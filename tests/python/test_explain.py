@@ -11,7 +11,7 @@ import pytest
 import ufsim as package
 from conftest import Command
 from ufsim.plots.explain import STAGE_COLOURS, explain_figure
-from ufsim.results.explain import BEHIND, COLUMNS, Log, in_words, made_of
+from ufsim.results.explain import BEHIND, COLUMNS, Log, if_free, in_words, made_of
 
 JOB = "rw=randrw rwmixread=50 bs=16k iodepth=8 size=64m io_size=24m"
 
@@ -173,3 +173,12 @@ def test_roots_are_the_whole_time_of_the_slowest(tmp_path: Path) -> None:
         roots = log.roots(log.chosen(kind), 1.0)
         assert sum(root.share for root in roots.values()) == pytest.approx(1)
         assert not set(roots) & set(BEHIND), "something completes while they wait"
+
+
+def test_a_log_of_one_seed_is_run_again_with_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """An aged device draws at random, so that a run without `seeds` would be five."""
+    shared = {"profile": "tiny", "age": "rw=randwrite bs=4k size=16m", "cache": tmp_path / "states"}
+    package.run("rw=randread bs=4k size=1m", "ufs", seeds=1, log=tmp_path / "log.parquet", **shared)
+    with caplog.at_level("INFO", "ufsim"):
+        if_free(Log(tmp_path / "log.parquet"), tmp_path)
+    assert "seeds" not in caplog.text

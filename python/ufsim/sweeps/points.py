@@ -82,14 +82,13 @@ def toml(value: Setting) -> str:
 
 def points_of(grid: Grid) -> list[Point]:
     """All points in their order: the last axis changes fastest. Raises `ConfigError` for what can not run."""
-    inputs.file_digest.cache_clear()
     count = count_of(grid)
     if count > MOST_POINTS:
         wrong(grid.source, f"the grid has {count:,} points", f"up to {MOST_POINTS:,}")
-    made = []
+    made, known = [], inputs.Known()
     for labels in labels_of(grid):
         try:
-            made.append(point_of(grid, labels))
+            made.append(point_of(grid, labels, known))
         except (_core.ConfigError, FileNotFoundError) as error:
             told = ", ".join(f"{name}={value}" for name, value in labels.items())
             raise type(error)(f"{grid.source}: {f'at {told}: ' if told else ''}{error}{twice(grid)}") from error
@@ -126,8 +125,8 @@ def rows_of(axes: tuple[Axis, ...]) -> list[Labels]:
     ]
 
 
-def point_of(grid: Grid, labels: Labels) -> Point:
-    """The point with these labels, checked as far as that goes without a run."""
+def point_of(grid: Grid, labels: Labels, known: inputs.Known) -> Point:
+    """The point with these labels, checked as far as that goes without a run; `known` has digests of files."""
     values: Fields = {"scheme": DEFAULT_SCHEME, **grid.fixed}
     values |= {name: value for name, value in labels.items() if name in OPTIONS or "." in name}
     values = {name: filled(value, labels) for name, value in values.items()}
@@ -136,7 +135,7 @@ def point_of(grid: Grid, labels: Labels) -> Point:
     options |= {name: found(str(options[name]), grid.folder) for name in inputs.FILES if options.get(name)}
     spec = Spec(settings={name: value for name, value in values.items() if name not in OPTIONS}, **options)
     spec.check()
-    return Point(labels, spec, name_of(spec, said), said)
+    return Point(labels, spec, name_of(spec, said, known), said)
 
 
 def filled(value: Any, labels: Labels) -> Any:
@@ -150,9 +149,9 @@ def found(path: str, folder: Path | None) -> str:
     return beside if beside is not None and inputs.is_there(beside) else path
 
 
-def name_of(spec: Spec, said: dict[str, str]) -> str:
+def name_of(spec: Spec, said: dict[str, str], known: inputs.Known) -> str:
     """A digest of all that decides the result: version, options, contents of files, and what these are called."""
-    return inputs.digest({"options": inputs.contents(parse(spec.to_json())), "said": said})
+    return inputs.digest({"options": inputs.of_spec(spec, known), "said": said})
 
 
 def once(points: Iterable[Point]) -> list[Point]:
