@@ -21,7 +21,7 @@ from ufsim.sweeps import grid as grids
 from ufsim.sweeps import statistics
 from ufsim.sweeps.execute import Turns
 from ufsim.sweeps.latin import Range, drawn
-from ufsim.sweeps.points import labels_of, points_of
+from ufsim.sweeps.points import folders_of, labels_of, moved, points_of
 from ufsim.sweeps.show import listed
 
 JOB = "rw=randrw bs=4k iodepth=4 size={range_mib}m io_size=1m"
@@ -96,6 +96,14 @@ def test_a_latin_hypercube_meets_every_part_of_every_range_once() -> None:
     assert sorted(whole) == [1] * 10 + [2] * 10 + [3] * 10 + [4] * 10
 
 
+def test_a_point_that_is_drawn_again_is_no_repetition(tmp_path: Path) -> None:
+    fixed = {"workload": "rw=randwrite bs=4k size=1m", "profile": "tiny", "scheme": "hpb"}
+    sweep = lab.sweep({"fixed": fixed, "sample": {"points": 6, "axes": {"host_memory_mib": [1, 2]}}}, tmp_path)
+    means = sweep.means()
+    assert (sweep.points, list(means["host_memory_mib"]), list(means["seeds"])) == (2, [1, 2], [1, 1])
+    assert means["throughput_mib_per_s_ci95"].isna().all()
+
+
 @pytest.mark.parametrize(
     ("tables", "told"),
     [
@@ -104,6 +112,8 @@ def test_a_latin_hypercube_meets_every_part_of_every_range_once() -> None:
         ({"fixed": FIXED, "axes": {"range_mib": [1], "gc.start_superblock": [9]}}, "mean 'gc.start_superblocks'"),
         ({"fixed": FIXED, "axes": {"range_mib": 8}}, r"axes.range_mib is 8; allowed: a list of values"),
         ({"fixed": FIXED, "axes": {"range_mib": [8, 8]}}, "axes.range_mib has 8 twice"),
+        ({"fixed": FIXED, "axes": {"range_mib": [8, 8.0]}}, "axes.range_mib has 8 twice"),
+        ({"fixed": FIXED, "zip": [{"range_mib": [8, 4, 8], "seed": [1, 2, 1]}]}, "zip has range_mib=8, seed=1 twice"),
         ({"fixed": FIXED, "axes": {"range_mib": [[8]]}}, r"axes.range_mib has \[8\]; allowed: texts, numbers"),
         ({"fixed": FIXED}, r"\{range_mib\} stands in a text; allowed: axes of this grid: none"),
         ({"fixed": FIXED, "axes": {"range_mib": [8], "other": [1]}}, "'other' is no axis or field"),
@@ -251,6 +261,20 @@ def test_a_result_does_not_say_where_the_grid_lies(tmp_path: Path) -> None:
         found.append((point.name, point.read_bytes(), (folder / "out/results.parquet").read_bytes()))
     assert found[0] == found[1]
     assert json.loads(found[0][1])["workload"] == "job.fio"
+
+
+def test_folders_of_files_are_told_as_the_grid_names_them() -> None:
+    for there, said, told in (
+        ("/a/grid/jobs/j.fio", "jobs/j.fio", ("/a/grid/", "")),
+        ("/tmp/u/j.fio", "/a/j.fio", ("/tmp/u/", "/a/")),
+        ("sub/j.fio", "j.fio", ("sub/", "")),
+        ("j.fio", "j.fio", ("", "")),
+        ("rw=read size=8m", "rw=read size={n}m", ("", "")),
+    ):
+        assert folders_of(there, said) == told
+    value = {"a": ["/t/u/x: line 3", 4], "b": {"c": "./t/u/x /t/u/y"}}
+    assert moved(value, "/t/u/", "") == {"a": ["x: line 3", 4], "b": {"c": "./t/u/x y"}}
+    assert moved(value, "", "z/") == value
 
 
 def test_means_have_intervals_by_student() -> None:
