@@ -59,6 +59,13 @@ def test_bands_are_cut_at_percentiles_and_add_up(tmp_path: Path) -> None:
     assert (worst["latency_ns"], worst["stages"]) == (10_000_000, {"map_flush": 9_900_000, "flash_read": 100_000})
 
 
+def test_there_may_be_more_bands_than_a_byte_counts(tmp_path: Path) -> None:
+    log = Log(made(tmp_path / "log.parquet", list(range(1, 401)), {"flash_read": list(range(1, 401))}))
+    bands = log.bands(log.chosen("read"), [place / 2 for place in range(1, 200)])
+    assert [band.mean_ns for band in bands] == [2 * place + 1.5 for place in range(200)]
+    assert [band.stages["flash_read"] for band in bands] == [band.mean_ns for band in bands]
+
+
 def test_bands_of_a_run_hold_every_measured_request(logs: list[Path]) -> None:
     for path in logs:
         log = Log(path)

@@ -292,6 +292,29 @@ def test_means_have_intervals_by_student() -> None:
     assert math.isnan(found.y_ci95[1])
 
 
+@pytest.mark.parametrize("axes", [["a", "seed"], []])
+def test_means_of_nothing_are_no_rows(axes: list[str]) -> None:
+    frame = pd.DataFrame({"a": pd.Series([], dtype="str"), "seed": [], "y": []})
+    found = statistics.means(frame, axes, ["y"])
+    assert (len(found), list(found)) == (0, [*axes[:1], "seeds", "y", "y_ci95"])
+
+
+def test_a_sweep_whose_points_have_all_failed_has_no_means(tmp_path: Path) -> None:
+    (tmp_path / "bad.csv").write_text("no trace\n")
+    sweep = lab.sweep({"fixed": {"workload": str(tmp_path / "bad.csv")}, "axes": {"scheme": ["ufs"]}}, tmp_path / "out")
+    assert len(sweep.failures) == 1 and len(sweep.means()) == 0
+
+
+def test_aged_states_lie_where_the_cache_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UFSIM_CACHE", str(tmp_path / "usual"))
+    fixed = {"workload": "rw=read bs=4k size=1m", "profile": "tiny", "age": "rw=write bs=4k size=1m", "scheme": "ufs"}
+    grid = {"fixed": fixed, "axes": {"seed": [1]}}
+    for number, cache in enumerate([str(tmp_path / "text"), tmp_path / "path"]):
+        assert not lab.sweep(grid, tmp_path / f"out-{number}", cache=cache).failures
+        assert len(list(Path(cache).glob("*.state"))) == 1
+    assert not (tmp_path / "usual").exists()
+
+
 def test_axes_explain_what_an_analysis_of_variance_gives_them() -> None:
     rows = [{"a": a, "b": b, "c": c, "y": 3.0 * a + b} for a in range(3) for b in range(3) for c in "xyz"]
     found = statistics.shares(pd.DataFrame(rows), ["a", "b", "c"], [], "y")

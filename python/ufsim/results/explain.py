@@ -161,7 +161,7 @@ class Log:
         places = [round(end / 100 * len(chosen)) for end in ends]
         spans = [span for span in zip(ends, ends[1:], places, places[1:], strict=False) if span[3] > span[2]]
         # The number of its band for each row of the file, from 1 on; 0 stands for none.
-        number = np.zeros(len(self._latency), np.int8)
+        number = np.zeros(len(self._latency), np.int32)
         for place, (_, _, first, last) in enumerate(spans, 1):
             number[chosen.rows[first:last]] = place
         sums = self._sums(number, len(spans))
