@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ufsim import _core
+from ufsim.bundled import located
 from ufsim.documents import Document, parse
 from ufsim.spec import DEFAULT_SCHEME, Spec
 from ufsim.toml_files import toml_tables
@@ -48,7 +49,7 @@ def contents(options: Document, known: Known | None = None) -> Document:
     """
     known = {} if known is None else known
     found = dict(options)
-    for name, path in files_of(options).items():
+    for name, path in files_of({name: located(options[name]) for name in FILES if options.get(name)}).items():
         if (name, path) not in known:
             known[name, path] = content(name, path)
         found[name] = known[name, path]

@@ -8,6 +8,7 @@ import pytest
 
 import ufsim
 from ufsim import Spec, inputs, linux
+from ufsim.bundled import located
 from ufsim.linux import cuts
 
 BASE = 'extends = "tiny"\n[nand]\ntlc_read_us = %d\n[assumed]\n"nand.tlc_read_us" = "a guess"\n'
@@ -61,6 +62,19 @@ def test_variables_of_a_job_belong_to_it(in_file: bool, tmp_path: Path, monkeypa
         monkeypatch.setenv("SIZE", size)
         found.append(inputs.contents({"workload": job})["workload"])
     assert found[0] == found[2] != found[1]
+
+
+def test_a_bundled_file_is_what_it_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = inputs.contents({"workload": "samples/app-mix"})["workload"]
+    assert found == inputs.file_digest(located("samples/app-mix"))
+
+
+def test_a_profile_as_one_file_says_the_same(tmp_path: Path) -> None:
+    put(tmp_path, {"base.toml": BASE % 60, "mine.toml": 'extends = "base.toml"\n'})
+    text = inputs.resolved_profile(str(tmp_path / "mine.toml"))
+    put(tmp_path, {"whole.toml": text})
+    assert "tlc_read_us = 60" in text and inputs.resolved_profile(str(tmp_path / "whole.toml")) == text
 
 
 def test_other_options_and_names_stay_as_they_are() -> None:
