@@ -49,7 +49,7 @@ def contents(options: Document, known: Known | None = None) -> Document:
     """
     known = {} if known is None else known
     found = dict(options)
-    for name, path in files_of({name: located(options[name]) for name in FILES if options.get(name)}).items():
+    for name, path in files_of({name: located(str(options[name])) for name in FILES if options.get(name)}).items():
         if (name, path) not in known:
             known[name, path] = content(name, path)
         found[name] = known[name, path]
