@@ -187,7 +187,8 @@ class Calibration:
             raise _core.ConfigError("nothing was fitted: there is no profile to write")
         traces = ", ".join(recording.name for recording in self.recordings)
         fitted = {one.key: (one.value, self._source(one, traces)) for one in self.parameters if not one.is_kept}
-        return profile_text(self.profile, self.settings, fitted, Path(folder))
+        head = f"# Fitted by ufsim calibrate {_core.__version__}.\n\n"
+        return head + profile_text(self.profile, self.settings, fitted, Path(folder))
 
     def _source(self, one: Fitted, traces: str) -> str:
         """Where a fitted value comes from."""

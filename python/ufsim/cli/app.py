@@ -127,9 +127,10 @@ def run(
     if fio_json and seeds not in (None, 1):
         raise UsageError("--fio-json is for one seed; --json takes several")
     observed = Observed(log or False, timeline, timeline_window, series, step, fio_json_plus)
-    done, failures = simulate(
-        [options.pop("scheme")], options, 1 if fio_json else seeds, cache=cache, jobs=None, observed=observed
-    )
+    names = [options.pop("scheme")]
+    check_outputs(names, options, observed)
+    seeds = 1 if fio_json else seeds
+    done, failures = simulate(names, options, seeds, cache=cache, jobs=None, observed=observed)
     if fio_json:
         print(json.dumps(parse(done.results[0].to_fio_json()), indent=2))
     elif as_json:
@@ -162,9 +163,13 @@ def compare(
     workloads = options["workload"]
     if panel is not None and len(workloads) > 1:
         raise UsageError("--panel is for one workload; the picture of several has a panel for each measure")
+    check_name(name)
     stem = name or ("suite" if len(workloads) > 1 else workload_name(workloads[0]))
-    directory = directory_for(out, name, stem, as_json)
+    directory = directory_for(out, as_json)
+    if directory is None and (name is not None or panel is not None):
+        raise UsageError(f"--{'panel' if name is None else 'name'} has no effect with --json and without --out")
     observed = Observed(log or False, timeline, timeline_window, series, step)
+    check_outputs(listed(schemes), options, observed, directory, stem)
     done, failures = simulate(listed(schemes), options, seeds, cache=cache, jobs=jobs, observed=observed)
     failures += [] if directory is None else write_files(done, directory, stem, panel)
     if as_json:
@@ -188,7 +193,9 @@ def demo(
     """Compare four schemes on a phone in use: a recorded trace on an aged device, two minutes on two cores."""
     from ufsim import demo as shown
 
-    directory = directory_for(out, None, "demo", as_json)
+    directory = directory_for(out, as_json)
+    if directory is not None:
+        outputs.ready(directory, results_of("demo"))
     with ProgressDisplay() as progress:
         comparison = shown.demo(seeds=seeds, jobs=jobs, progress=progress, cache=StateCache() if cache else None)
     failures = [] if directory is None else write_files(comparison, directory, "demo")
@@ -215,7 +222,13 @@ def phone(
     """Simulate a phone: apps that are launched, switched and killed, memory pressure, and what the user waits for."""
     scenario = options.pop("workload")
     stem = name or Path(scenario).stem
-    directory = directory_for(out, name, stem, as_json)
+    check_name(name)
+    directory = directory_for(out, as_json)
+    if directory is None and (name is not None or log):
+        raise UsageError(f"--{'log' if name is None else 'name'} has no effect with --json and without --out")
+    if directory is not None:
+        spec = Spec(workload=scenario, scheme=phones.DEFAULT_SCHEMES[0], **options)
+        cli_phone.check_outputs(spec, directory, stem, log=log)
     states = StateCache() if cache else None
     study = cli_phone.run(scenario, listed(schemes), log=log, jobs=jobs, cache=states, **options)
     failures = [] if directory is None else cli_phone.write_files(study, directory, stem)
@@ -258,6 +271,7 @@ def age_device(
         spec = Spec(workload="", age=job, **options)
         spec.check_system()
         _core.check_age(spec.to_json())
+        outputs.apart([out], spec.files())
         outputs.ready_file(out, outputs.STATE)
         with ProgressDisplay() as progress:
             make_state(spec, out, progress)
@@ -366,7 +380,7 @@ def calibrate(
     picture: cli_calibrate.PictureOption = None,
 ) -> None:
     """Fit a profile to what traced phones took, or score how well it predicts that."""
-    cli_calibrate.places(out, picture, fit)
+    cli_calibrate.places(out, picture, traces, options, fit)
     work = {"seeds": seeds, "leave_one_out": leave_one_out, "evaluations": evaluations, "keep": keep, "jobs": jobs}
     done = cli_calibrate.run(traces, options, fit, **work)
     cli_calibrate.finish(done, out, picture, as_json=as_json)
@@ -515,11 +529,27 @@ def listed(schemes: str) -> list[str]:
     return [scheme.strip() for scheme in schemes.split(",")]
 
 
-def directory_for(out: Path | None, name: str | None, stem: str, as_json: bool) -> Path | None:
-    """Makes the directory for files, and checks it and what is there; none is needed where JSON is printed."""
-    check_name(name)
-    directory = Path("out") if out is None and not as_json else out
-    return None if directory is None else outputs.ready(directory, [f"{stem}.json", f"{stem}.parquet", f"{stem}.png"])
+def directory_for(out: Path | None, as_json: bool) -> Path | None:
+    """The directory for files; none is needed where JSON is printed."""
+    return Path("out") if out is None and not as_json else out
+
+
+def results_of(stem: str) -> list[str]:
+    """Names of the files with the results of a comparison."""
+    return [f"{stem}.json", f"{stem}.parquet", f"{stem}.png"]
+
+
+def check_outputs(
+    names: list[str], options: Arguments, observed: Observed, directory: Path | None = None, stem: str = ""
+) -> None:
+    """Asks for all files of a command whether they can be had and written; makes the directory as the last of it."""
+    shared = {key: value for key, value in options.items() if key != "workload"}
+    specs = [Spec(workload=path, scheme=name, **shared) for path in options["workload"] for name in names]
+    observed.check(specs, [] if directory is None else [directory / name for name in results_of(stem)])
+    for path in observed.places(names):
+        outputs.ready_file(path)
+    if directory is not None:
+        outputs.ready(directory, results_of(stem))
 
 
 def simulate(
@@ -527,8 +557,6 @@ def simulate(
 ) -> tuple[Comparison | Suite, list[str]]:
     """Runs the schemes under a progress bar: a comparison or a suite, and what could not be written."""
     states = StateCache() if cache else None
-    for path in observed.places(names):
-        outputs.ready_file(path)
     workloads: list[str] = options.pop("workload")
     with ProgressDisplay() as progress:
         shared = options | vars(observed) | {"schemes": names, "seeds": seeds, "jobs": jobs}

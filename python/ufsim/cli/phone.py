@@ -12,6 +12,7 @@ from ufsim.cli.progress import ProgressDisplay
 from ufsim.phones import Study, phone
 from ufsim.results.comparison_tables import print_judgement
 from ufsim.results.formats import number
+from ufsim.spec import Spec
 
 
 def run(scenario: str, schemes: list[str], **arguments: Any) -> Study:
@@ -20,13 +21,27 @@ def run(scenario: str, schemes: list[str], **arguments: Any) -> Study:
         return phone(scenario, schemes, progress=progress, **arguments)
 
 
+def files_of(directory: Path, name: str, *, log: bool) -> dict[str, Path]:
+    """The files of a study: by what they hold, those with frames under the names of these."""
+    frames = ("uses", "kills", "timeline", "apps", *(("reads",) if log else ()))
+    named = {frame: directory / f"{name}-{frame}.parquet" for frame in frames}
+    return {"json": directory / f"{name}.json", **named, "picture": directory / f"{name}.png"}
+
+
+def check_outputs(spec: Spec, directory: Path, name: str, *, log: bool) -> None:
+    """Asks before the work whether the files can be written; makes the directory."""
+    places = files_of(directory, name, log=log).values()
+    outputs.apart(places, spec.files())
+    outputs.ready(directory, [place.name for place in places])
+
+
 def write_files(study: Study, directory: Path, name: str) -> list[str]:
     """Writes the JSON document, the frames as Parquet, and the picture; returns a line for each that failed."""
-    stem = directory / name
-    frames = ("uses", "kills", "timeline", "apps", *(("reads",) if study.read_logs else ()))
-    steps: list[outputs.Step] = [(Path(f"{stem}.json"), outputs.text(study.to_json() + "\n"))]
-    steps += [(Path(f"{stem}-{name}.parquet"), outputs.parquet(getattr(study, name)())) for name in frames]
-    return outputs.write([*steps, (Path(f"{stem}.png"), study.plot)])
+    files = files_of(directory, name, log=bool(study.read_logs))
+    document, picture = files.pop("json"), files.pop("picture")
+    steps: list[outputs.Step] = [(document, outputs.text(study.to_json() + "\n"))]
+    steps += [(path, outputs.parquet(getattr(study, frame)())) for frame, path in files.items()]
+    return outputs.write([*steps, (picture, study.plot)])
 
 
 def print_study(console: Console, study: Study) -> None:

@@ -7,16 +7,18 @@ from typing import Any
 
 from ufsim import _core
 from ufsim._options import Setting
+from ufsim.inputs import FILES
 from ufsim.kept import RunStore
 from ufsim.results.frames import table_row
 from ufsim.results.result import Result
 from ufsim.results.suite import mean_operation
+from ufsim.spec import DEFAULT_SCHEME, Spec
 from ufsim.states import StateCache
 from ufsim.student import half_width
 from ufsim.sweeps.failures import Failure
 from ufsim.sweeps.grid import Axis, Fields
 from ufsim.sweeps.means import Means
-from ufsim.sweeps.points import Point, points_of
+from ufsim.sweeps.points import Point, found, points_of
 from ufsim.tuning.task import MISFIT, Task
 
 Values = dict[str, Setting]
@@ -105,6 +107,17 @@ def target_name(place: int) -> str:
 
 # Told of every trial, whatever the aim.
 BESIDE = ("throughput_mib_per_s", "read_p99_ns", "write_p99_ns", "waf_total", "host_dram_bytes")
+
+
+def files_of(task: Task) -> list[str]:
+    """Paths of the files that runs of a task read."""
+    each = [{**task.grid.fixed, **target.fields} for target in task.targets] or [task.grid.fixed]
+    specs = []
+    for fields in each:
+        named: dict[str, Any] = {"workload": "", "scheme": DEFAULT_SCHEME}
+        named |= {name: found(str(fields[name]), task.grid.folder) for name in FILES if name in fields}
+        specs.append(Spec(**named))
+    return [file for spec in specs for file in spec.files()]
 
 
 def without_profile(fields: Fields) -> Fields:
