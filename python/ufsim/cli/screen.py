@@ -78,14 +78,23 @@ class Screen(Console):
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Prints objects. A table that is wider than the terminal is folded; no cell is cut short."""
-        endless = self.options.update(width=10_000)
         for table in objects:
             if isinstance(table, Table):
-                tight = self.measure(table, options=endless).minimum > self.width
+                tight = self._needed(table) > self.width
                 for column in table.columns:
                     column.overflow = "fold"
                     column.no_wrap = column.no_wrap and not tight
         super().print(*objects, **options)
+
+    def _needed(self, table: Table) -> int:
+        """The width below which a table loses something: rich cuts columns that are not to be wrapped."""
+        endless = self.options.update(width=10_000)
+        needed = self.measure(table, options=endless).minimum
+        for column in table.columns:
+            if column.no_wrap:
+                sizes = [self.measure(cell, options=endless) for cell in (column.header, *column.cells)]
+                needed += max(size.maximum for size in sizes) - max(size.minimum for size in sizes)
+        return needed
 
     def on_broken_pipe(self) -> None:
         """Nobody reads any more: whoever called is told, and decides."""
