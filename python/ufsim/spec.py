@@ -1,6 +1,5 @@
 """What to run: the options of one simulation, checked as far as Python can, as the JSON that the core reads."""
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -12,7 +11,7 @@ from typing import Any, get_args
 from ufsim import _core, inputs
 from ufsim._options import Options, Precondition, Replay, RunOptions, Setting
 from ufsim.bundled import located
-from ufsim.documents import parse, parse_list
+from ufsim.documents import for_core, parse, parse_list
 from ufsim.names import check_choice, check_range, did_you_mean, nearest, plain
 
 __all__ = [
@@ -133,7 +132,7 @@ class Spec(Options):
         """The form that `_core.simulate` takes."""
         age = None if self.age is None else located(self.age)
         found = {"workload": located(self.workload), "profile": located(self.profile), "age": age}
-        return json.dumps(asdict(self) | found)
+        return for_core(asdict(self) | found)
 
 
 def specs_of(
