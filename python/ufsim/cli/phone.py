@@ -1,5 +1,6 @@
 """`ufsim phone`: a scenario of a phone under several schemes."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from ufsim import outputs
 from ufsim.cli.progress import ProgressDisplay
 from ufsim.phones import Study, phone
 from ufsim.results.comparison_tables import print_judgement
-from ufsim.results.formats import number
+from ufsim.results.formats import count, number
 from ufsim.spec import Spec
 
 
@@ -78,8 +79,8 @@ def summary_table(study: Study) -> Table:
     for name in summary.index:
         table.add_column(name, justify="right", no_wrap=True)
 
-    def row(label: str, key: str, form: str = "{:,.0f}", last: bool = False) -> None:
-        cells = ["–" if value != value else form.format(value) for value in summary[key]]
+    def row(label: str, key: str, form: Callable[[float], str] = count, last: bool = False) -> None:
+        cells = ["–" if value != value else form(value) for value in summary[key]]
         table.add_row(label, *cells, end_section=last)
 
     row("launch, all, mean ms", "launch_ms")
@@ -87,14 +88,14 @@ def summary_table(study: Study) -> Table:
     row("cold launches", "cold_launches")
     row("launches", "launches", last=True)
     row("reads of foreground apps", "reads")
-    row("  mapping from host", "host_hit", "{:.1%}")
-    row("  mapping read from flash", "miss", "{:.1%}")
+    row("  mapping from host", "host_hit", "{:.1%}".format)
+    row("  mapping read from flash", "miss", "{:.1%}".format)
     row("reads in the background", "background_reads")
-    row("  mapping read from flash", "background_miss", "{:.1%}", last=True)
+    row("  mapping read from flash", "background_miss", "{:.1%}".format, last=True)
     row("kills", "kills")
     row("  of apps that the user has opened", "kills_of_apps")
     row("kills averted", "spared")
-    row("most HPB memory MiB", "hpb_mib")
-    row("mean pressure", "pressure", "{:.2%}")
-    row("energy proxy J", "energy_j", "{:.1f}")
+    row("most HPB memory MiB", "hpb_mib", number)
+    row("mean pressure", "pressure", "{:.2%}".format)
+    row("energy proxy J", "energy_j", "{:.1f}".format)
     return table
