@@ -102,20 +102,21 @@ class Screen(Console):
 
 
 def prepare_streams() -> None:
-    """Makes standard output and error take any text. Where they are closed, what is printed is lost."""
+    """Makes standard output and error take any text. Where output is closed, printing fails; closed errors are lost."""
     codecs.register_error("ufsim", _replaced)
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         stream = getattr(sys, name)
         if stream is None:
-            to_nowhere(descriptor)
+            # Something has to have the number, or a file would get it, and all that is printed.
+            to_nowhere(descriptor, os.O_RDONLY if name == "stdout" else os.O_WRONLY)
             setattr(sys, name, open(descriptor, "w", encoding="utf-8", errors="ufsim", closefd=False))  # noqa: SIM115
         else:
             stream.reconfigure(errors="ufsim")
 
 
-def to_nowhere(descriptor: int) -> None:
-    """Lets nothing that is written to a descriptor from now on fail."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+def to_nowhere(descriptor: int, how: int = os.O_WRONLY) -> None:
+    """Lets nothing that is written to a descriptor from now on fail; all of it, if it is opened to be read."""
+    nowhere = os.open(os.devnull, how)
     if nowhere != descriptor:
         os.dup2(nowhere, descriptor)
         os.close(nowhere)
