@@ -12,7 +12,7 @@ from ufsim import _core, inputs
 from ufsim._options import Options, Precondition, Replay, RunOptions, Setting
 from ufsim.bundled import located
 from ufsim.documents import for_core, parse, parse_list
-from ufsim.names import check_choice, check_range, did_you_mean, nearest, plain
+from ufsim.names import check_choice, check_profile, check_range, did_you_mean, nearest, plain
 
 __all__ = [
     "DEFAULT_SCHEME",
@@ -109,8 +109,7 @@ class Spec(Options):
 
     def _check_profile(self) -> None:
         """Names that are nearly those of a profile or of its keys; others the core refuses with what is allowed."""
-        if not os.path.exists(self.profile) and nearest(self.profile, profiles()):
-            check_choice("profile", self.profile, profiles(), ", or the path of a file")
+        check_profile(self.profile)
         if not isinstance(self.settings, dict):
             raise _core.ConfigError(f"settings is {self.settings!r}; allowed: values by key, {{'nand.planes': 2}}")
         for key in self.settings:

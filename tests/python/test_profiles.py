@@ -128,6 +128,12 @@ def test_wrong_usage(ufsim: Command, arguments: list[str]) -> None:
     assert ufsim("profiles", *arguments).returncode == 2
 
 
+def test_a_misspelt_profile_is_told_with_the_right_one() -> None:
+    for call in (package.describe_profile, profile_toml):
+        with pytest.raises(package.ConfigError, match=r"profile is 'tinny'; allowed: .*; did you mean 'tiny'\?"):
+            call("tinny")
+
+
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
 def test_what_json_has_not_is_told_with_its_key(value: float) -> None:
     told = f'nand.planes = "{value}": must be 1..=6'

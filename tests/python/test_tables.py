@@ -5,6 +5,7 @@ from rich.console import Console
 
 from ufsim.results import layout
 from ufsim.results.comparison_tables import print_comparison, rows
+from ufsim.results.formats import plural
 from ufsim.results.result import Comparison, Result
 
 
@@ -29,6 +30,10 @@ def test_the_table_shows_every_figure_of_every_scheme(comparison: Comparison) ->
     assert row(text, "write amplification") == ["1.75", "1.75", "1.75"]
     assert row(text, "NAND time for mapping") == ["20.0 %", "11.1 %", "11.1 %"]
     assert row(text, "requests ") == ["1,000", "1,000", "1,000"]
+
+
+def test_one_thing_has_no_plural() -> None:
+    assert [plural(number, "case") for number in (0, 1, 2, 1_000)] == ["0 cases", "1 case", "2 cases", "1,000 cases"]
 
 
 def test_the_table_fits_a_terminal(comparison: Comparison) -> None:

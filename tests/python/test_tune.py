@@ -30,7 +30,7 @@ def test_the_search_goes_where_programs_are_short(tmp_path: Path) -> None:
     tuned = lab.tune(searched(24), tmp_path, jobs=2)
     # Writes wait for programs, so the least is at the lower bound; the profile's own 550 us were tried first.
     assert tuned.frame["nand.tlc_program_us"][0] == 550
-    told = [list(column.cells)[0] for column in values_table(tuned).columns]
+    told = [next(iter(column.cells)) for column in values_table(tuned).columns]
     assert told[:2] == ["nand.tlc_program_us", "550"] and told[2] == str(tuned.values["nand.tlc_program_us"])
     assert tuned.values["nand.tlc_program_us"] < 300
     best = tuned.frame.write_mean_ns.min()

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 import ufsim
-from ufsim import _core, commands, devices, outputs, phones
+from ufsim import commands, devices, outputs, phones
+from ufsim.cli import age as cli_age
 from ufsim.cli import calibrate as cli_calibrate
 from ufsim.cli import explain as cli_explain
 from ufsim.cli import phone as cli_phone
@@ -56,7 +57,6 @@ from ufsim.results import comparison_tables, conditions, suite_tables, tables
 from ufsim.results.formats import workload_name
 from ufsim.results.result import Comparison, Result
 from ufsim.results.suite import Suite
-from ufsim.runner import Progress
 from ufsim.runner import compare as compare_schemes
 from ufsim.spec import DEFAULT_SCHEME, DEFAULT_SCHEMES, Spec
 from ufsim.states import StateCache
@@ -64,6 +64,9 @@ from ufsim.states import StateCache
 FIO_JSON_PLUS = "--fio-json-plus"
 COMPARED = ",".join(DEFAULT_SCHEMES)
 ON_PHONES = ",".join(phones.DEFAULT_SCHEMES)
+
+# Of `ufsim crash`.
+CASES = 200
 
 # The options of a run that a command has, by field of `Spec`.
 Arguments = dict[str, Any]
@@ -258,24 +261,17 @@ def age_device(
         Path | None, typer.Option(metavar="FILE", help="Say what a file holds, and do nothing else.")
     ] = None,
     clear_cache: Annotated[bool, typer.Option("--clear-cache", help="Remove all states that runs have kept.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Age a device, switch it off, and keep its state in a file for --from."""
+    cli_age.asked(job, out, show, clear_cache=clear_cache)
     if show is not None:
-        print(json.dumps(parse(_core.state_header(show)), indent=2))
+        cli_age.show_state(show, as_json=as_json)
     elif clear_cache:
-        cache = StateCache()
-        say(f"{cache.clear()} states removed from {cache.directory}")
-    elif job is None or out is None:
-        raise UsageError("JOB and --out are needed (or --show FILE, or --clear-cache)")
+        cli_age.clear_states(as_json=as_json)
     else:
-        spec = Spec(workload="", age=job, **options)
-        spec.check_system()
-        _core.check_age(spec.to_json())
-        outputs.apart([out], spec.files())
-        outputs.ready_file(out, outputs.STATE)
-        with ProgressDisplay() as progress:
-            make_state(spec, out, progress)
-        say(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
+        assert job is not None and out is not None
+        cli_age.age(job, out, options, as_json=as_json)
 
 
 @app.command(help=cli_explain.HELP, rich_help_panel=BEGIN)
@@ -406,21 +402,9 @@ def tune(
     cli_tune.finish(done, as_json=as_json)
 
 
-def make_state(spec: Spec, out: Path, progress: Progress) -> None:
-    """Ages a device and writes its state."""
-    try:
-        _core.age(
-            spec.to_json(),
-            out,
-            lambda done, total, sim_ns, phase: progress(spec.scheme, phase, done, total, sim_ns),
-        )
-    except OSError as error:
-        raise outputs.Unwritten([str(error)]) from error
-
-
 @app.command(cls=ListsSabotages, rich_help_panel=PROVE)
 def crash(
-    runs: Annotated[int, typer.Option(metavar="N", help="Cases.")] = 200,
+    runs: Annotated[int | None, typer.Option(metavar="N", help=f"Cases. (default: {CASES})")] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the first case; the others follow.")] = 0,
     case: Annotated[
         str | None, typer.Option(metavar="CASE", help="Go through this case instead, as a failure names it.")
@@ -437,6 +421,9 @@ def crash(
     as_json: JsonOption = False,
 ) -> None:
     """Cut the power of random small devices at random moments and check what they hold afterwards."""
+    if case is not None and runs is not None:
+        raise UsageError("--runs has no effect with --case, which is one")
+    runs = CASES if runs is None else runs
     jobs = os.cpu_count() or 1 if jobs is None else jobs
     with CountDisplay("cases", 1 if case is not None else runs) as progress:
 
@@ -633,4 +620,7 @@ def call(arguments: list[str]) -> Any:
     """Hands the arguments to the command that they name."""
     # A switch of typer has no value.
     arguments = [FIO_JSON_PLUS if word == "--fio-json=plus" else word for word in arguments]
+    for word in arguments[: arguments.index("--")] if "--" in arguments else arguments:
+        if word.startswith("--fio-json="):
+            raise UsageError(f"--fio-json is '{word.partition('=')[2]}'; allowed: plus, or nothing")
     return app(args=arguments, prog_name="ufsim", standalone_mode=False)

@@ -10,6 +10,7 @@ from rich.table import Table
 import ufsim
 from ufsim.cli.progress import CountDisplay
 from ufsim.cli.screen import Screen, say
+from ufsim.results.formats import plural
 from ufsim.results.layout import empty
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def values_table(tuned: "Tuned") -> Table:
     from ufsim.tuning.tuned import against
 
     aim = "figures that are wanted" if tuned.task.targets else tuned.task
-    table = empty(f"{aim}: {len(tuned.frame)} trials")
+    table = empty(f"{aim}: {plural(len(tuned.frame), 'trial')}")
     for heading in ("", "own", "best trial", "as a profile"):
         table.add_column(heading, justify="left" if not heading else "right")
     own = own_settings(tuned.task)

@@ -16,6 +16,7 @@ from ufsim.cli.progress import CountDisplay
 from ufsim.cli.screen import say
 from ufsim.linux.cuts import Cut, Cutting, drawn
 from ufsim.linux.session import Job
+from ufsim.results.formats import plural
 from ufsim.runner import jobs_of
 from ufsim.spec import Spec
 
@@ -93,4 +94,5 @@ def cut_sessions(job: Job, schemes: list[str], options: dict[str, Any], wish: Wi
 def told(cuts: list[Cut]) -> str:
     """Counts of what was found."""
     count = {found: sum(one.found == found for one in cuts) for found in ("whole", "early", "lost")}
-    return f"{len(cuts)} power cuts: {count['whole']} whole, {count['early']} before the job, {count['lost']} lost"
+    cut = plural(len(cuts), "power cut")
+    return f"{cut}: {count['whole']} whole, {count['early']} before the job, {count['lost']} lost"
