@@ -12,7 +12,18 @@ import pytest
 
 from ufsim_papers import intervals, maps
 from ufsim_papers.book import Book
-from ufsim_papers.claims import LEAST_SEEDS, Claim, Condition, Measured, PartOf, Role, Sample, claim_of, load_claims
+from ufsim_papers.claims import (
+    LEAST_SEEDS,
+    Claim,
+    Condition,
+    Measured,
+    PartOf,
+    Role,
+    Sample,
+    claim_of,
+    load_claims,
+    with_unit,
+)
 from ufsim_papers.figure import Drawn, Setting
 from ufsim_papers.folders import FOLDERS
 from ufsim_papers.intervals import Interval, Value
@@ -254,6 +265,17 @@ def test_no_claim_places_its_own_condition() -> None:
         return found
 
     assert not [name for name in by if name in reaches(name)]
+
+
+def test_points_of_too_few_seeds_are_told_as_such() -> None:
+    both = (("point", {"size": 1}, INSIDE[:1]), ("point", {"size": 2}, INSIDE[:4]))
+    assert outcome(claim(SIZE), *both).because == "2 of 2 points have fewer than 5 seeds"
+    assert outcome(claim(SIZE), both[0]).because == "2 of 2 points are not measured"
+    assert outcome(claim(SIZE), ("point", {"size": 1}, INSIDE)).because == "1 of 2 points are not measured"
+
+
+def test_what_rounds_to_nothing_has_no_sign() -> None:
+    assert [with_unit(value, "gain_pct") for value in (-0.04, 0.04, -0.06)] == ["0.0%", "0.0%", "-0.1%"]
 
 
 def test_of_several_foils_each_has_to_be_out() -> None:

@@ -266,5 +266,5 @@ def told_value(value: Value, interval: Iterable[float] | None, unit: str) -> str
 
 
 def with_unit(value: float, unit: str) -> str:
-    """A number as a report shows it."""
-    return f"{value:.3g}" if unit == "ratio" else f"{value:,.1f}{UNITS.get(unit, '')}"
+    """A number as a report shows it; what rounds to nothing has no sign."""
+    return f"{value:.3g}" if unit == "ratio" else f"{round(value, 1) or 0.0:,.1f}{UNITS.get(unit, '')}"

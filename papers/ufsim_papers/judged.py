@@ -160,6 +160,11 @@ class Point:
                 return state
         return "in"
 
+    @property
+    def lacks_seeds(self) -> bool:
+        """Was it measured, but too seldom to say anything?"""
+        return any(not part.enough for part in self.parts)
+
 
 @dataclass
 class Outcome:
@@ -270,6 +275,9 @@ class Outcome:
         if claim.needs:
             return list(claim.needs)
         if unmeasured:
+            seldom = sum(point.lacks_seeds for point in self.points.values())
+            if seldom == unmeasured:
+                return [f"{seldom} of {len(everywhere)} points have fewer than {LEAST_SEEDS} seeds"]
             return [f"{unmeasured} of {len(everywhere)} points are not measured"]
         if left and set(left) == {"in"}:
             return ["the foil is not measured"]

@@ -1,14 +1,14 @@
 """Device profiles: what their files say, and what follows from it."""
 
-import json
 from collections.abc import Mapping
-from os import PathLike
+from os import PathLike, fspath
 from typing import Any
 
 from ufsim import _core
 from ufsim._options import Setting
 from ufsim.bundled import located
-from ufsim.documents import parse
+from ufsim.documents import for_core, parse
+from ufsim.names import check_profile
 
 
 def describe_profile(
@@ -23,9 +23,11 @@ def describe_profile(
     reason why it can not run on this device. docs/device-facts.md has the formulas. `settings` replaces values, as in
     `ufsim.run`. Raises `ConfigError` if anything is wrong with the profile.
     """
-    return parse(_core.profile_description(located(profile), json.dumps(dict(settings or {}))))
+    check_profile(fspath(profile))
+    return parse(_core.profile_description(located(profile), for_core(dict(settings or {}))))
 
 
 def profile_toml(profile: str | PathLike[str] = "hp-ufs", settings: Mapping[str, Setting] | None = None) -> str:
     """A profile as one TOML file that extends nothing, every value with its source."""
-    return _core.profile_toml(located(profile), json.dumps(dict(settings or {})))
+    check_profile(fspath(profile))
+    return _core.profile_toml(located(profile), for_core(dict(settings or {})))

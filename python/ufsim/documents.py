@@ -5,9 +5,23 @@ a field gives them a type.
 """
 
 import json
+import math
 from typing import Any
 
 Document = dict[str, Any]
+
+
+def for_core(value: Any) -> str:
+    """JSON for the core. A number that JSON has not, such as inf, is a text there: the core names it, and its range."""
+    return json.dumps(_in_json(value))
+
+
+def _in_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _in_json(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_in_json(inner) for inner in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def parse(text: str) -> Document:

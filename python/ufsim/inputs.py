@@ -10,11 +10,12 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ufsim import _core
-from ufsim.bundled import located
+from ufsim.bundled import is_there, located
 from ufsim.documents import Document, parse
 from ufsim.spec import DEFAULT_SCHEME, Spec
 from ufsim.toml_files import toml_tables
@@ -64,12 +65,19 @@ def files_of(options: dict[str, Any]) -> dict[str, str]:
     return {name: str(options[name]) for name in FILES if options.get(name) and is_there(str(options[name]))}
 
 
-def is_there(path: str) -> bool:
-    """Whether a text names a file; a job of many options is too long a name for some systems."""
-    try:
-        return Path(path).exists()
-    except (OSError, ValueError):
-        return False
+def files_read(spec: Spec) -> list[str]:
+    """Paths of all files that a run reads: those of its options, and those that these name in their turn."""
+    read: list[str] = []
+    for name, path in files_of({name: located(given) for name in FILES if (given := getattr(spec, name))}).items():
+        read += [path, *extended(path)] if name == "profile" else map(str, whole(Path(path)))
+    return read
+
+
+def extended(profile: str) -> list[str]:
+    """Paths of the profiles below a profile, but for built-in ones. One that is wrong is told elsewhere, and better."""
+    with suppress(_core.ConfigError, OSError):
+        return list(filter(is_there, parse(_core.profile_description(profile, "{}"))["extends"]))
+    return []
 
 
 def content(name: str, path: str) -> str:

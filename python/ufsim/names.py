@@ -34,6 +34,12 @@ def check_choice(field_name: str, value: object, allowed: Iterable[str], also: s
         raise _core.ConfigError(f"{field_name} is '{value}'; allowed: {told}{did_you_mean(str(value), allowed)}")
 
 
+def check_profile(name: str) -> None:
+    """Raises `ConfigError` for what is nearly the name of a built-in profile; others the core refuses."""
+    if not os.path.exists(name) and nearest(name, _core.profiles()):
+        check_choice("profile", name, _core.profiles(), ", or the path of a file")
+
+
 def check_range(field_name: str, value: object, low: int, high: int) -> int:
     """The integer that `value` is, of numpy or not; raises `ConfigError` unless it lies from `low` to `high`."""
     number = plain(value)

@@ -4,14 +4,14 @@ Each goes to a file of its own, which takes its place only when the run has ende
 FILE-SCHEME with the ending of FILE.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ufsim import _core, outputs
+from ufsim import _core, inputs, outputs
 from ufsim.results import text_logs
 from ufsim.results.request_log import room
 from ufsim.results.table_file import PART, TableFile
@@ -53,20 +53,25 @@ class Observed:
         alone = len(schemes) == 1
         return [_of_scheme(path, scheme, alone=alone) for path in self.files.values() for scheme in schemes]
 
-    def check(self, specs: "Sequence[Spec]") -> None:
-        """Raises `ConfigError` for what can not be had of these runs."""
+    def check(self, specs: "Sequence[Spec]", beside: Iterable[Path] = (), more: Iterable[Path] = ()) -> None:
+        """Raises `ConfigError` for what can not be had of these runs, and `Unwritten` for what is an input of them.
+
+        `beside` are the other files that are written of them, `more` what is read beside the files of `specs`.
+        """
         for what, path in self.files.items():
             if path.suffix not in ENDINGS[what]:
                 endings = " or ".join(ENDINGS[what])
                 raise _core.ConfigError(f"{what} = '{path}': must be the path of a file that ends with {endings}")
             if len({spec.workload for spec in specs}) > 1:
-                told = "True or a number with several workloads, not a file" if what == "log" else "of one workload"
-                raise _core.ConfigError(f"{what} = '{path}': must be {told}")
+                raise _core.ConfigError(f"{what} = '{path}': must be of one workload; there are several")
         if self.timeline is None and self.timeline_window is not None:
             raise _core.OptionError("--timeline-window (timeline_window) has no effect without --timeline (timeline)")
         if self.series is None and self.step is not None:
             raise _core.OptionError("--step (step) has no effect without --series (series)")
         _core.check_observed(self.timeline_window or WHOLE_RUN, self.step or STEP)
+        # Of a spec for each seed, schemes repeat.
+        if places := [*self.places(list(dict.fromkeys(spec.scheme for spec in specs))), *beside]:
+            outputs.apart(places, {*(file for spec in specs for file in inputs.files_read(spec)), *more})
 
     @contextmanager
     def of(self, spec: "Spec", *, alone: bool) -> "Iterator[Asked]":

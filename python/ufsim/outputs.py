@@ -3,7 +3,7 @@
 A file is written beside its place and renamed when it is complete: after the end of the process at any moment the old
 file is there or the new one. What is there is replaced only if it is a file of the same kind, as its first bytes tell:
 no table takes the place of a picture, and nothing that of a live device's data. Symbolic links are not followed. Before
-anything is simulated, `ready` and `ready_file` ask whether a place takes files.
+anything is simulated, `ready` and `ready_file` ask whether a place takes files, and `apart` whether one is an input.
 
 Unfinished files are called `.unfinished-NUMBER-NAME`, as those of the core (crates/files/src/replace.rs). Whoever
 writes one holds its lock, so that those of processes that have died are known, and removed by the next writer.
@@ -13,6 +13,7 @@ import errno
 import fcntl
 import io
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +21,8 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+
+from ufsim.bundled import is_there
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +70,8 @@ class Kind:
 
 # How files begin that no name may be mistaken for.
 STORE, AGED, PARQUET, PNG, PDF = b"ufsim store ", b"ufsim aged state ", b"PAR1", b"\x89PNG\r\n\x1a\n", b"%PDF-"
+# How texts of ufsim begin: comments of which one names it, or a latency log of fio, which has no comments.
+OWN = re.compile(rb"(#.*\n)*?#.*\bufsim |\d+, \d+, [0-2], \d+, 0\n")
 
 
 def _is_none_of_these(head: bytes) -> bool:
@@ -75,6 +80,10 @@ def _is_none_of_these(head: bytes) -> bool:
 
 def _is_text(head: bytes) -> bool:
     return b"\0" not in head and _is_none_of_these(head)
+
+
+def _is_own_text(head: bytes) -> bool:
+    return _is_text(head) and OWN.match(head) is not None
 
 
 def _is_markup(*tags: bytes) -> Callable[[bytes], bool]:
@@ -87,6 +96,7 @@ def _starts(*magic: bytes) -> Callable[[bytes], bool]:
 
 STATE = Kind("aged state of ufsim", _starts(AGED))
 TEXT = Kind("text", _is_text)
+OWN_TEXT = Kind("text of ufsim", _is_own_text)
 OTHER = Kind("file of its kind", _is_none_of_these)
 # By the ending of a name; an empty file is of every kind.
 KINDS = {
@@ -101,7 +111,9 @@ KINDS = {
     # Packets of Perfetto: field 1, a message. It is also a line break, but no text has zeroes.
     ".pftrace": Kind("timeline", lambda head: head.startswith(b"\x0a") and b"\0" in head),
     ".state": STATE,
-    **dict.fromkeys((".csv", ".toml", ".txt", ".md", ".log", ".ftrace"), TEXT),
+    **dict.fromkeys((".csv", ".txt", ".md"), TEXT),
+    # What people write has these endings, too: profiles, traces, logs of other programs.
+    **dict.fromkeys((".toml", ".log", ".ftrace"), OWN_TEXT),
 }
 # Files that this process is writing, and what they are to be called. A writer that is handed one and replaces files
 # itself, writes to it.
@@ -147,6 +159,34 @@ def ready_file(path: Path, kind: Kind | None = None) -> Path:
     except OSError as error:
         raise Unwritten([told(path, error)]) from error
     return path
+
+
+def apart(places: Iterable[Path], inputs: Iterable[str | PathLike[str]]) -> None:
+    """Raises `Unwritten` if one of the files to be written is also read, or if two are to go to one place.
+
+    `inputs` may be any texts that a command was given; those that are no files are passed over.
+    """
+    read = {os.path.realpath(one) for one in inputs if is_there(os.fspath(one))}
+    taken: set[str] = set()
+    failures = []
+    for place in places:
+        # A link is never followed: `check` refuses it.
+        real = os.path.join(os.path.realpath(place.parent), place.name)
+        if any(real == there or _is_one_file(real, there) for there in read):
+            failures.append(told(place, FileExistsError("it is an input of this command")))
+        elif real in taken:
+            failures.append(told(place, FileExistsError("another output of this command goes there, too")))
+        taken.add(real)
+    if failures:
+        raise Unwritten(failures)
+
+
+def _is_one_file(one: str, other: str) -> bool:
+    """Whether two names are those of one file, as hard links are."""
+    try:
+        return os.path.samestat(os.lstat(one), os.lstat(other))
+    except (OSError, ValueError):
+        return False
 
 
 def probe(directory: Path) -> None:

@@ -1,6 +1,5 @@
 """What to run: the options of one simulation, checked as far as Python can, as the JSON that the core reads."""
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -11,8 +10,8 @@ from typing import Any, get_args
 from ufsim import _core
 from ufsim._options import Options, Precondition, Replay, RunOptions, Setting
 from ufsim.bundled import located
-from ufsim.documents import parse_list
-from ufsim.names import check_choice, check_range, did_you_mean, nearest, plain
+from ufsim.documents import for_core, parse_list
+from ufsim.names import check_choice, check_profile, check_range, did_you_mean, nearest, plain
 
 __all__ = [
     "DEFAULT_SCHEME",
@@ -109,8 +108,7 @@ class Spec(Options):
 
     def _check_profile(self) -> None:
         """Names that are nearly those of a profile or of its keys; others the core refuses with what is allowed."""
-        if not os.path.exists(self.profile) and nearest(self.profile, profiles()):
-            check_choice("profile", self.profile, profiles(), ", or the path of a file")
+        check_profile(self.profile)
         if not isinstance(self.settings, dict):
             raise _core.ConfigError(f"settings is {self.settings!r}; allowed: values by key, {{'nand.planes': 2}}")
         for key in self.settings:
@@ -122,7 +120,7 @@ class Spec(Options):
         """The form that `_core.simulate` takes."""
         age = None if self.age is None else located(self.age)
         found = {"workload": located(self.workload), "profile": located(self.profile), "age": age}
-        return json.dumps(asdict(self) | found)
+        return for_core(asdict(self) | found)
 
 
 def specs_of(

@@ -1,6 +1,7 @@
 """Traces without a device: what is in one, and the same as a file of another format."""
 
 import json
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -70,6 +71,9 @@ def trace_join(
     each trace. `format`, `device` and `clean` concern every trace. The file appears when it is complete. Otherwise as
     `trace_info`.
     """
+    for name, seconds in (("turn", turn_seconds), *(("shift", one) for one in shift_seconds)):
+        if seconds is not None and not math.isfinite(seconds):
+            raise _core.ConfigError(f"{name} is {seconds}; allowed: a finite number of seconds")
     wish = {
         "traces": [json.loads(_spec(path, format, device, clean)) for path in paths],
         "rule": rule,

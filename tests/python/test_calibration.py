@@ -295,7 +295,7 @@ def test_the_command_line_fits_prints_and_writes(ufsim: Command, traces: list[Pa
     assert done.returncode == 0, done.stderr
     assert "Fitted parameters" in done.stdout and "power.clk_ungate_us" in done.stdout and "by idle time" in done.stdout
     assert max(map(len, done.stdout.splitlines()[:-2])) <= 80
-    assert picture.read_bytes().startswith(b"\x89PNG") and out.read_text().startswith('extends = "tiny"')
+    assert picture.read_bytes().startswith(b"\x89PNG") and '\nextends = "tiny"\n' in out.read_text()
     scored = ufsim("calibrate", *traces, "--profile", out, "--json", "--seeds", 1)
     document = json.loads(scored.stdout)["calibration"]
     assert document["parameters"] == [] and document["evaluations"] == 0
@@ -307,6 +307,17 @@ def test_the_command_line_fits_prints_and_writes(ufsim: Command, traces: list[Pa
     ]:
         refused = ufsim("calibrate", traces[0], "--profile", "tiny", *arguments)
         assert refused.returncode != 0 and told in refused.stderr and refused.stdout == ""
+
+
+@pytest.mark.parametrize("name", ["p", "p.foo"])
+def test_the_ending_of_the_picture_is_asked_for_before_anything_runs(
+    ufsim: Command, traces: list[Path], tmp_path: Path, name: str
+) -> None:
+    failed = ufsim("calibrate", *traces, "--profile", "tiny", "--picture", tmp_path / name)
+    endings = ".png, .pdf, .svg, .jpg, .jpeg"
+    told = f"picture is '{tmp_path / name}'; allowed: a file whose name ends with {endings}"
+    assert (failed.returncode, failed.stderr) == (1, f"ufsim: error: {told}\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_the_library_it_is_named(traces: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,6 +80,9 @@ def test_what_speaks_against_a_winner_is_said(comparison: Comparison) -> None:
     told = conclusions.conclusion(comparison)
     assert told == "Throughput against ufs: mine 20.0 % less, hp-ufs 50.0 % more."
     comparison.results[2].data["latency_ns"]["read"]["p99"] *= 10
+    # So few requests say nothing of p99, and a note says that.
+    assert conclusions.conclusion(comparison) == told
+    comparison.results[0].data["latency_ns"]["read"]["count"] = 1_000
     told = conclusions.conclusion(comparison)
     assert told is not None and "What speaks against hp-ufs: read p99 566.7 % longer." in told
     assert conclusions.conclusion(replace(comparison, results=comparison.results[:1])) is None
@@ -160,10 +163,21 @@ def test_results_that_stand_on_sand_say_so(comparison: Comparison) -> None:
     assert doubts.doubts(comparison.results) == [
         "GC was at its reserve (urgent steps: ufs 326 of 336): latencies hang on how full the device is",
         "percentiles rest on few events (GC victims: ufs 12): a longer run says more",
-        "p99.9 of 400 writes rests on fewer than ten requests",
+        "p99 and p99.9 of 400 writes rest on fewer than ten requests",
     ]
+    first.data["latency_ns"]["write"]["count"] = 1_000
+    assert doubts.few_requests(comparison.results) == "p99.9 of 1,000 writes rests on fewer than ten requests"
+    first.data["latency_ns"]["read"]["count"] = 999
+    told = "p99 and p99.9 of 999 reads, p99.9 of 1,000 writes rest on fewer than ten requests"
+    assert doubts.few_requests(comparison.results) == told
     third.data["drawn"] = ["ageing"]
-    assert doubts.one_seed(comparison.results) is not None
+    assert (
+        doubts.one_seed(comparison.results) == "one seed (ageing drawn at random): --seeds 5 says how far chance goes"
+    )
+    first.data["replay"] = "phone"
+    assert doubts.one_seed(comparison.results) == (
+        "one seed (ageing drawn at random): another --seed says how far chance goes"
+    )
 
 
 def test_a_queue_that_grows_to_the_end_is_seen(comparison: Comparison) -> None:

@@ -10,12 +10,13 @@ import pytest
 
 import blktrace
 import ufsim as package
-from conftest import SAMPLE, Command
+from conftest import ROOT, SAMPLE, Command
 from tools.project import UFSIM
 
 SCHEMES = ["ufs", "hpb", "hp-ufs", "ideal"]
 WALL_FIELDS = {"wall_seconds", "requests_per_wall_second", "flash_ops_per_wall_second"}
 JOB = "rw=randwrite bs=4k size=1m"
+PHONE = str(ROOT / "samples" / "phone" / "small.toml")
 PERCENTILES = ["min", "p50", "p90", "p99", "p999", "max"]
 
 
@@ -213,11 +214,29 @@ def test_wrong_values_are_named_with_what_is_allowed(ufsim: Command, arguments: 
         (["run", str(SAMPLE), "--speed", "9"], "--speed"),
         (["compare", str(SAMPLE), "--name", "../up"], "--name"),
         (["compare"], "WORKLOAD"),
+        (["crash", "--case", "3", "--runs", "10"], "--runs has no effect with --case"),
+        (["run", JOB, "--fio-json=foo"], "--fio-json is 'foo'; allowed: plus, or nothing"),
         (["simulate"], "simulate"),
     ],
 )
 def test_wrong_usage_has_status_two(ufsim: Command, arguments: list[str], told: str) -> None:
     fails(ufsim(*arguments), told, status=2)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["compare", JOB, "--panel", "trim"],
+        ["compare", JOB, "--name", "foo"],
+        ["phone", PHONE, "--log"],
+        ["phone", PHONE, "--name", "foo"],
+    ],
+)
+def test_what_concerns_files_is_refused_where_none_are_written(ufsim: Command, arguments: list[str]) -> None:
+    failed = ufsim(*arguments, "--json")
+    option = next(word for word in arguments if word.startswith("--"))
+    told = f"ufsim: error: {option} has no effect with --json and without --out\n"
+    assert (failed.returncode, failed.stderr) == (2, told)
 
 
 def test_an_output_directory_that_is_a_file_is_named(ufsim: Command, tmp_path: Path) -> None:

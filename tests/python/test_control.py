@@ -3,6 +3,7 @@ that nobody and nothing keeps it from serving, or from ending."""
 
 import json
 import os
+import re
 import resource
 import signal
 import socket
@@ -21,6 +22,8 @@ import ufsim
 from test_serve import BLOCK, FLUSH, READ, UFSIM, Client, connected, ctl, header, serving
 from ufsim.cli import app as cli
 from ufsim.cli.exits import Exit
+from ufsim.cli.options import UsageError
+from ufsim.cli.serve import Do, taken
 from ufsim.live import control_line
 from ufsim.live import server as live
 from ufsim.live.server import Control, Server
@@ -274,6 +277,22 @@ def test_options_that_do_not_go_are_told(
     error = capsys.readouterr().err
     assert error.startswith(f"ufsim: error: {told}") and error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "value", "told"),
+    [
+        (Do.MEMORY, "0", "memory in MiB is 0; allowed: an integer from 1 to 65536"),
+        (Do.MEMORY, "70000", "memory in MiB is 70000; allowed: an integer from 1 to 65536"),
+        (Do.MEMORY, None, "memory takes a number of MiB"),
+        (Do.FAULTS, None, "faults takes rates: read=N, program=N, erase=N"),
+        (Do.FAULTS, "", "faults takes rates"),
+        (Do.FAULTS, "read=x", "'read=x': faults are read=N"),
+    ],
+)
+def test_values_of_commands_are_asked_for(command: Do, value: str | None, told: str) -> None:
+    with pytest.raises((UsageError, ufsim.ConfigError), match=re.escape(told)):
+        taken(command, value)
 
 
 def test_all_users_are_told_that_they_may_come(tmp_path: Path) -> None:

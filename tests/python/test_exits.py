@@ -96,10 +96,13 @@ def test_a_gone_reader_has_a_status() -> None:
 
 
 @pytest.mark.parametrize("command", ["ufsim schemes", "ufsim profiles hp-ufs", "ufsim schemes --json", "ufsim --help"])
-def test_closed_outputs_are_no_error(command: str) -> None:
-    for closed in (">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"):
+def test_a_closed_standard_output_is_told_and_closed_errors_are_lost(command: str) -> None:
+    for closed, status in (("2>&-", 0), (">&- 2>&-", 4), ("<&- >&- 2>&-", 4)):
         ended = shell(f"{command} {closed}")
-        assert (ended.returncode, ended.stderr) == (0, ""), closed
+        assert (ended.returncode, ended.stderr) == (status, ""), closed
+    told = "ufsim: error: standard output: Bad file descriptor\n"
+    ended = shell(f"{command} >&-")
+    assert (ended.returncode, ended.stderr) == (Exit.NOT_WRITTEN, told)
     failed = shell("ufsim run nowhere 2>&-")
     assert (failed.returncode, failed.stdout) == (Exit.INPUT, ""), "the message must not go elsewhere"
 

@@ -65,6 +65,9 @@ BEGINNINGS = {
     "x.pftrace": b"\x0a\x10\0",
     "x.state": b"ufsim aged state 1\n",
     "x.csv": b"a,b\n1,2\n",
+    "x.toml": b"# Found by ufsim tune 0.2.0.\n",
+    "x.log": b"12, 3456, 0, 4096, 0\n",
+    "x.ftrace": b"# tracer: nop\n#\n# ufsim 0.2.0: ufs on job.fio\n",
     "x.store": b"ufsim store v1\n\0",
 }
 
@@ -80,11 +83,103 @@ def test_a_file_takes_the_place_of_its_own_kind_only(tmp_path: Path) -> None:
                 replaced.setdefault(name, set()).add(other)
             except FileExistsError as error:
                 assert "what is there is no " in str(error)
-    texts = {"x.json", "x.svg", "x.html", "x.csv", "empty"}
+    owned = {"x.toml", "x.log", "x.ftrace"}
+    texts = {"x.json", "x.svg", "x.html", "x.csv", "empty"} | owned
     # What is text may be a table; what has an ending that nobody knows may be anything but what is known.
     others = {"x.tif": texts | {"x.pftrace"}, "x": texts | {"x.pftrace"}, "x.store": texts | {"x.pftrace"}}
     own = {name: {name, "empty"} for name in BEGINNINGS} | {"x.csv": texts}
+    own |= {name: {*owned, "empty"} for name in owned}
     assert replaced == own | others
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fio version 2 iolog\n/dev/sda add\n",
+        "# tracer: nop\n#\n# entries-in-buffer/entries-written: 3/3\n",
+        "# My profile\n[device]\nname = 'for ufsim'\n",
+        "the ufsim log\n",
+        "12, 3456, 0, 4096, 0, 7\n",
+    ],
+)
+def test_a_text_of_somebody_else_is_not_replaced(tmp_path: Path, text: str) -> None:
+    for ending in (".log", ".ftrace", ".toml"):
+        path = tmp_path / f"x{ending}"
+        path.write_text(text)
+        assert outputs.write([(path, outputs.text("new"))]) == [
+            f"{path}: not written: what is there is no text of ufsim, and is not replaced"
+        ]
+        assert path.read_text() == text
+
+
+def test_what_is_read_is_not_written_and_no_place_is_written_twice(tmp_path: Path) -> None:
+    read, other, hard = tmp_path / "read.toml", tmp_path / "other.toml", tmp_path / "hard.toml"
+    read.write_text("")
+    os.link(read, hard)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "way").symlink_to(tmp_path / "folder")
+    outputs.apart([other, tmp_path / "new"], [read, "rw=read size=1m", "\0", ""])
+    told = {
+        "it is an input of this command": [[read], [hard], [tmp_path / "folder" / ".." / "read.toml"]],
+        "another output of this command goes there, too": [
+            [other, other],
+            [tmp_path / "way" / "new", tmp_path / "folder" / "new"],
+        ],
+    }
+    for why, each in told.items():
+        for places in each:
+            with pytest.raises(outputs.Unwritten) as failed:
+                outputs.apart(places, [read])
+            assert failed.value.failures == [f"{places[-1]}: not written: {why}"]
+
+
+def test_no_command_replaces_what_it_reads(ufsim: Command, tmp_path: Path) -> None:
+    # Each of these would run for hours.
+    job, base, mine = tmp_path / "job.log", tmp_path / "base.toml", tmp_path / "tuned.toml"
+    job.write_text(JOB.replace("io_size=4m", "io_size=900g"))
+    base.write_text('# Fitted by ufsim calibrate 0.\n\nextends = "tiny"\n')
+    mine.write_text('# Found by ufsim tune 0.\nextends = "base.toml"\n')
+    task = tmp_path / "task.toml"
+    task.write_text(
+        f'[fixed]\nworkload = "{job}"\nprofile = "tuned.toml"\n[bounds]\n"gc.pace" = [1, 2]\n'
+        '[aim]\nminimise = "read_p99_ns"\n'
+    )
+    trace = tmp_path / "trace.csv"
+    trace.write_text("time_ns,op,device,sector,bytes,flags,latency_ns,process\n1,read,x,0,4096,,9,p\n")
+    there = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    fit = ["calibrate", trace, "--profile", mine, "--fit", "nand.tlc_read_us"]
+    told = {
+        ("run", job, "--profile", "tiny", "--log", job): job,
+        ("age", job, "--profile", "tiny", "--out", job): job,
+        (*fit, "--out", mine): mine,
+        (*fit, "--out", base): base,
+        (*fit, "--fit", f"{task}", "--out", task): task,
+        ("tune", task, "--out", tmp_path): mine,
+    }
+    for arguments, path in told.items():
+        failed = ufsim(*arguments)
+        assert failed.returncode == Exit.NOT_WRITTEN and failed.stdout == ""
+        assert failed.stderr == f"ufsim: error: {path}: not written: it is an input of this command\n", arguments
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == there
+
+
+def test_two_outputs_have_two_places_and_what_is_refused_makes_no_folder(
+    ufsim: Command, job: Path, tmp_path: Path
+) -> None:
+    other, made = tmp_path / "other.fio", tmp_path / "made"
+    other.write_text(JOB)
+    same, tiny = tmp_path / "same.parquet", ("--profile", "tiny")
+    there = sorted(tmp_path.iterdir())
+    twice = f"{same}: not written: another output of this command goes there, too"
+    several = f"log = '{same}': must be of one workload; there are several"
+    for arguments, status, why in (
+        (("run", job, *tiny, "--log", same, "--series", same), Exit.NOT_WRITTEN, twice),
+        (("compare", job, *tiny, "--schemes", "ufs", "--log", same, "--out", tmp_path, "--name", "same"), 4, twice),
+        (("compare", job, other, *tiny, "--log", same, "--out", made), Exit.INPUT, several),
+    ):
+        failed = ufsim(*arguments)
+        assert (failed.returncode, failed.stderr) == (status, f"ufsim: error: {why}\n")
+    assert sorted(tmp_path.iterdir()) == there
 
 
 def test_what_is_no_ordinary_file_is_not_replaced(tmp_path: Path) -> None:

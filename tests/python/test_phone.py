@@ -83,6 +83,9 @@ def test_command_line_writes_its_files(ufsim: Command, tmp_path: Path, study: pa
     assert process.returncode == 0, process.stderr
     for told in ("cold launch", "kills", "picture:", "hpbvalve"):
         assert told in process.stdout
+    (line,) = (line for line in process.stdout.splitlines() if "most HPB memory MiB" in line)
+    peaks = study.timeline().groupby("scheme").hpb_mib.max()[list(SCHEMES)]
+    assert line.split()[4:] == [f"{peak:.2f}" for peak in peaks] and peaks.max() > 0
     assert (tmp_path / "small.png").read_bytes().startswith(b"\x89PNG")
     written = json.loads((tmp_path / "small.json").read_text())["results"]
     assert [entry["digest"] for entry in written] == [result.digest for result in study.results]

@@ -1,6 +1,7 @@
 """`ufsim profiles` and `ufsim.describe_profile`: checks, derived facts, ceilings, and where values come from."""
 
 import json
+import math
 import re
 import tomllib
 from pathlib import Path
@@ -125,6 +126,25 @@ def test_a_wrong_file_is_told_in_one_line(ufsim: Command, variant: Path, text: s
 )
 def test_wrong_usage(ufsim: Command, arguments: list[str]) -> None:
     assert ufsim("profiles", *arguments).returncode == 2
+
+
+def test_a_misspelt_profile_is_told_with_the_right_one() -> None:
+    for call in (package.describe_profile, profile_toml):
+        with pytest.raises(package.ConfigError, match=r"profile is 'tinny'; allowed: .*; did you mean 'tiny'\?"):
+            call("tinny")
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_what_json_has_not_is_told_with_its_key(value: float) -> None:
+    told = f'nand.planes = "{value}": must be 1..=6'
+    for call in (package.describe_profile, profile_toml):
+        with pytest.raises(package.ConfigError, match=re.escape(told)):
+            call("tiny", {"nand.planes": value})
+    job = "rw=read bs=4k size=1m"
+    with pytest.raises(package.ConfigError, match=re.escape(told)):
+        package.run(job, "ufs", profile="tiny", settings={"nand.planes": value})
+    with pytest.raises(package.ConfigError, match=rf'memory_mib = "{value}": must be 1..=65536'):
+        package.run(job, "ufs", profile="tiny", host_memory_mib=value)
 
 
 def test_what_cannot_run_on_a_device_is_said(ufsim: Command) -> None:

@@ -105,13 +105,13 @@ def test_times_are_told_as_people_read_them(seconds: float, told: str) -> None:
     assert clock(seconds) == told
 
 
-def test_a_long_step_does_not_make_the_time_left_grow() -> None:
+def test_the_time_left_goes_down_unless_a_step_takes_longer_than_those_before() -> None:
     left = TimeLeft(start=0.0)
     left.step(0.0, 0, 10)
     assert left.seconds(5.0) is None, "nothing is known before the first step"
     left.step(20.0, 2, 10)
     told = [left.seconds(now) for now in (20.0, 25.0, 30.0, 60.0, 600.0)]
-    assert told == [80.0, 75.0, 70.0, 70.0, 70.0], "seven whole steps are left at least"
+    assert told == [80.0, 75.0, 70.0, 140.0, 1400.0], "the step under way takes as long as the mean of three at least"
     left.step(600.0, 3, 10)
     assert left.seconds(600.0) == 1400.0
     left.step(2000.0, 10, 10)

@@ -112,7 +112,7 @@ def test_the_command_writes_the_file(ufsim: Command, tmp_path: Path) -> None:
     ("workloads", "name", "told"),
     [
         (["a"], "log.csv", "must be the path of a file that ends with .parquet"),
-        (["a", "b"], "log.parquet", "must be True or a number with several workloads, not a file"),
+        (["a", "b"], "log.parquet", "must be of one workload; there are several"),
     ],
 )
 def test_what_can_not_be_a_log_is_said_before_anything_runs(

@@ -141,7 +141,7 @@ def test_a_server_is_used_controlled_and_ended(place: Path) -> None:
         ctl(place, "faults", "read=100000", "--export", "hp-ufs")
         again = Client(place / "s", "hp-ufs")
         assert {again.tries(3) for _ in range(200)} == {0, 5}
-        ctl(place, "faults", "--export", "hp-ufs")
+        ctl(place, "faults", "read=0", "--export", "hp-ufs")
         assert {again.tries(3) for _ in range(200)} == {0}
         ctl(place, "quit")
         assert process.wait(30) == 0

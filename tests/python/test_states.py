@@ -117,8 +117,12 @@ def test_the_command_line_ages_shows_and_begins_with_a_state(ufsim: Command, job
     state = tmp_path / "s.state"
     made = ufsim("age", AGE, "--scheme", "ufs", "--profile", "tiny", "--out", state)
     assert made.returncode == 0, made.stderr
-    header = json.loads(ufsim("age", "--show", state).stdout)
+    header = json.loads(ufsim("age", "--show", state, "--json").stdout)
     assert (header["scheme"], header["mapping"], header["seed"]) == ("ufs", "segment-log", 1)
+    shown = ufsim("age", "--show", state).stdout.splitlines()
+    assert shown[0] == f"{state}: scheme ufs (noop + none + segment-log), profile tiny, seed 1"
+    assert shown[1].startswith("aged by: [age] rw=randwrite bs=4k") and shown[1].endswith("io_size=200m")
+    assert len(shown) == 3
     run = ["run", job, "--scheme", "ufs", "--profile", "tiny", "--json"]
     from_file = json.loads(ufsim(*run, "--from", state).stdout)["results"][0]
     aged_first = json.loads(ufsim(*run, "--age", AGE, "--seeds", "1", "--no-cache").stdout)["results"][0]
@@ -130,6 +134,11 @@ def test_the_command_line_ages_shows_and_begins_with_a_state(ufsim: Command, job
     ("arguments", "told"),
     [
         (["age"], "JOB and --out are needed"),
+        (["age", AGE], "JOB and --out are needed"),
+        (["age", "--show", "nowhere", "--out", "FOLDER/s.state"], "--show does nothing else: leave out --out"),
+        (["age", AGE, "--show", "nowhere"], "--show does nothing else: leave out JOB"),
+        (["age", "--clear-cache", "--out", "FOLDER/s.state"], "--clear-cache does nothing else: leave out --out"),
+        (["age", "--clear-cache", "--show", "nowhere"], "--show does nothing else: leave out --clear-cache"),
         (
             ["age", AGE, "--profile", "tiny", "--set", "nand.tlc_read_us=9", "--out", "FOLDER/s.state"],
             "set: nand.tlc_read_us = 9: has no effect on ageing",

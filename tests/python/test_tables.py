@@ -3,7 +3,9 @@ import io
 import pytest
 from rich.console import Console
 
-from ufsim.results.comparison_tables import print_comparison
+from ufsim.results import layout
+from ufsim.results.comparison_tables import print_comparison, rows
+from ufsim.results.formats import plural
 from ufsim.results.result import Comparison, Result
 
 
@@ -30,6 +32,10 @@ def test_the_table_shows_every_figure_of_every_scheme(comparison: Comparison) ->
     assert row(text, "requests ") == ["1,000", "1,000", "1,000"]
 
 
+def test_one_thing_has_no_plural() -> None:
+    assert [plural(number, "case") for number in (0, 1, 2, 1_000)] == ["0 cases", "1 case", "2 cases", "1,000 cases"]
+
+
 def test_the_table_fits_a_terminal(comparison: Comparison) -> None:
     text = printed(comparison, width=200)
     assert max(map(len, text[: text.index("profile:")].splitlines())) <= 80
@@ -42,6 +48,16 @@ def test_kinds_without_requests_have_no_rows(comparison: Comparison) -> None:
     text = printed(comparison)
     assert "read mean" not in text
     assert "write mean" in text
+
+
+def test_flushes_and_trims_have_rows_where_there_are_any(comparison: Comparison) -> None:
+    text = printed(comparison)
+    assert row(text, "flush mean") == ["1.12 ms"] * 3 and row(text, "flush p99") == ["4.50 ms"] * 3
+    assert row(text, "trim mean") == ["–", "–", "12.5 µs"]
+    assert text.index("write p99.9") < text.index("flush mean") < text.index("trim mean")
+    for result in comparison.results:
+        result.data["latency_ns"] |= {"flush": None, "trim": None}
+    assert "flush" not in printed(comparison) and "trim" not in printed(comparison)
 
 
 def test_a_kind_that_one_scheme_lacks_has_a_dash(comparison: Comparison) -> None:
@@ -81,6 +97,20 @@ def test_a_timed_replay_leads_with_latencies_and_their_gains(comparison: Compari
     ]
     assert labels.count("gain over ufs") == 4
     assert "trace at its recorded times" in printed(comparison, 200)
+
+
+@pytest.mark.parametrize("width", [36, 40, 50])
+@pytest.mark.parametrize("replay", ["timed", "closed"])
+def test_a_gain_stands_beside_what_it_is_a_gain_of(comparison: Comparison, replay: str, width: int) -> None:
+    for result in comparison.results:
+        result.data["replay"] = replay
+    figures = list(rows(comparison, several=True))
+    known = {figure.label: figure for figure in figures}
+    for some in layout.blocks(["ufs", "mine", "hp-ufs"], figures, width):
+        for place, figure in enumerate(some):
+            assert not figure.of or some[place - 1] is known[figure.of]
+    gains = {"timed": ["read mean", "read p99", "write mean", "write p99"], "closed": ["throughput MiB/s"]}[replay]
+    assert [figure.of for figure in figures if figure.of] == gains
 
 
 def test_transactions_come_first(comparison: Comparison) -> None:

@@ -1,5 +1,6 @@
 """What reaches a terminal: plain text in every locale, no bytes of others that it would obey, and no long lines."""
 
+import io
 import os
 import pty
 import re
@@ -10,9 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
+from rich.table import Table
 
 from conftest import ROOT, SAMPLE
-from ufsim.cli.screen import printable
+from ufsim.cli.screen import Screen, printable
 
 PROGRAM = Path(sys.executable).with_name("ufsim")
 # Sets the colour, rings the bell, and in its C1 form clears the screen.
@@ -121,6 +123,21 @@ def test_a_terminal_obeys_nothing_that_a_trace_contains(tmp_path: Path, columns:
         assert "\x1b[31mvil" not in text
         _, plain = on_terminal(columns, *arguments, NO_COLOR="1")
         assert not re.search(r"\x1b\[[0-9;]*3[0-7]", plain), "a colour in spite of NO_COLOR"
+
+
+@pytest.mark.parametrize("width", [32, 40])
+def test_no_table_is_cut_however_narrow_the_terminal(width: int) -> None:
+    table = Table(box=None)
+    for heading in ("", "recorded / simulated", "unit"):
+        table.add_column(heading, no_wrap=True, justify="right")
+    table.add_row("read 0.1 - 0.2 ms", "11,831 / 69", "1,234 ms")
+    screen = Screen(file=io.StringIO(), width=width)
+    screen.print(table)
+    assert isinstance(screen.file, io.StringIO)
+    shown = screen.file.getvalue()
+    assert max(map(len, shown.splitlines())) <= width
+    words = ["read", "0.1", "0.2", "recorded", "simulated", "11,831", "69", "1,234"]
+    assert [word for word in words if word not in shown] == [] and shown.count("ms") == 2, shown
 
 
 def test_control_characters_become_symbols() -> None:

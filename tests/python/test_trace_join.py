@@ -1,6 +1,7 @@
 """Traces that are joined, and the merging of neighbours in a run."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,13 @@ def test_wrong_joins_end_in_one_sentence(
     done = ufsim("trace", "join", SAMPLE, SAMPLE, "--out", out, *options)
     assert (done.returncode, told in done.stderr, len(done.stderr.splitlines())) == (status, True, 1), done.stderr
     assert not list(tmp_path.iterdir()), "nothing is left"
+
+
+def test_times_without_end_are_refused(tmp_path: Path) -> None:
+    for name, given in {"turn": {"turn_seconds": math.nan}, "shift": {"shift_seconds": [0, math.inf]}}.items():
+        wish = {"rule": "alternate", "addresses": "shared", **given}
+        with pytest.raises(package.ConfigError, match=rf"^{name} is (nan|inf); allowed: a finite number of seconds$"):
+            package.trace_join([SAMPLE, SAMPLE], tmp_path / "joined.csv", **wish)
 
 
 def test_five_apps_in_turns(traces: Path, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 import ufsim as lab
 from conftest import Command
 from test_sweep import AGE, written
+from ufsim.cli.tune import values_table
 
 FIXED = {"workload": "rw=randwrite bs=4k iodepth=4 size=32m io_size=1m", "profile": "tiny", "scheme": "ufs"}
 FAST = {"fixed": FIXED, "bounds": {"nand.tlc_program_us": [200, 900]}, "aim": {"minimise": "write_mean_ns"}}
@@ -29,6 +30,8 @@ def test_the_search_goes_where_programs_are_short(tmp_path: Path) -> None:
     tuned = lab.tune(searched(24), tmp_path, jobs=2)
     # Writes wait for programs, so the least is at the lower bound; the profile's own 550 us were tried first.
     assert tuned.frame["nand.tlc_program_us"][0] == 550
+    told = [next(iter(column.cells)) for column in values_table(tuned).columns]
+    assert told[:2] == ["nand.tlc_program_us", "550"] and told[2] == str(tuned.values["nand.tlc_program_us"])
     assert tuned.values["nand.tlc_program_us"] < 300
     best = tuned.frame.write_mean_ns.min()
     assert tuned.best.means["write_mean_ns"] == best < tuned.own.means["write_mean_ns"]

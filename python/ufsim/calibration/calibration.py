@@ -17,6 +17,7 @@ from ufsim.calibration.residuals import residuals
 from ufsim.calibration.score import Score
 from ufsim.calibration.search import Fit
 from ufsim.calibration.written import profile_text
+from ufsim.results.formats import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +81,9 @@ class Calibration:
                     f"{recording.name}: {recording.without:,} requests have no recorded latency and are left out"
                 )
             if recording.blocks < 10:
-                told.append(f"{recording.name}: only {recording.blocks} blocks of 10 s: its intervals are rough")
+                told.append(
+                    f"{recording.name}: only {plural(recording.blocks, 'block')} of 10 s: its intervals are rough"
+                )
         return told
 
     def score(self) -> "pd.DataFrame":
@@ -187,7 +190,8 @@ class Calibration:
             raise _core.ConfigError("nothing was fitted: there is no profile to write")
         traces = ", ".join(recording.name for recording in self.recordings)
         fitted = {one.key: (one.value, self._source(one, traces)) for one in self.parameters if not one.is_kept}
-        return profile_text(self.profile, self.settings, fitted, Path(folder))
+        head = f"# Fitted by ufsim calibrate {_core.__version__}.\n\n"
+        return head + profile_text(self.profile, self.settings, fitted, Path(folder))
 
     def _source(self, one: Fitted, traces: str) -> str:
         """Where a fitted value comes from."""

@@ -11,7 +11,7 @@ from rich.text import Text
 from ufsim.calibration.calibration import Calibration
 from ufsim.calibration.residuals import VIEWS, residuals
 from ufsim.calibration.score import Score
-from ufsim.results.formats import duration
+from ufsim.results.formats import duration, plural
 
 # Columns that the tables need with all that they can show.
 WIDE = 108
@@ -98,7 +98,7 @@ def score_table(calibration: Calibration, *, wide: bool = True) -> Table:
     how = "each trace under a fit to the others" if calibration.folds else "all traces"
     if calibration.fit and not calibration.folds:
         how = "traces that it was fitted to"
-    seeds = f"{calibration.seeds} seeds" if calibration.seeds > 1 else "1 seed"
+    seeds = plural(calibration.seeds, "seed")
     more = ["off"] if wide else []
     columns = ["", "recorded", "80% interval", "simulated", *more, ""]
     table = empty(f"{hits} of {len(calibration.scores)} hit; {how}, {seeds}", columns)

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 import ufsim
-from ufsim import _core, commands, devices, outputs, phones
+from ufsim import commands, devices, outputs, phones
+from ufsim.cli import age as cli_age
 from ufsim.cli import calibrate as cli_calibrate
 from ufsim.cli import explain as cli_explain
 from ufsim.cli import phone as cli_phone
@@ -56,7 +57,6 @@ from ufsim.results import comparison_tables, conditions, suite_tables, tables
 from ufsim.results.formats import workload_name
 from ufsim.results.result import Comparison, Result
 from ufsim.results.suite import Suite
-from ufsim.runner import Progress
 from ufsim.runner import compare as compare_schemes
 from ufsim.spec import DEFAULT_SCHEME, DEFAULT_SCHEMES, Spec
 from ufsim.states import StateCache
@@ -64,6 +64,9 @@ from ufsim.states import StateCache
 FIO_JSON_PLUS = "--fio-json-plus"
 COMPARED = ",".join(DEFAULT_SCHEMES)
 ON_PHONES = ",".join(phones.DEFAULT_SCHEMES)
+
+# Of `ufsim crash`.
+CASES = 200
 
 # The options of a run that a command has, by field of `Spec`.
 Arguments = dict[str, Any]
@@ -127,9 +130,10 @@ def run(
     if fio_json and seeds not in (None, 1):
         raise UsageError("--fio-json is for one seed; --json takes several")
     observed = Observed(log or False, timeline, timeline_window, series, step, fio_json_plus)
-    done, failures = simulate(
-        [options.pop("scheme")], options, 1 if fio_json else seeds, cache=cache, jobs=None, observed=observed
-    )
+    names = [options.pop("scheme")]
+    check_outputs(names, options, observed)
+    seeds = 1 if fio_json else seeds
+    done, failures = simulate(names, options, seeds, cache=cache, jobs=None, observed=observed)
     if fio_json:
         print(json.dumps(parse(done.results[0].to_fio_json()), indent=2))
     elif as_json:
@@ -162,9 +166,13 @@ def compare(
     workloads = options["workload"]
     if panel is not None and len(workloads) > 1:
         raise UsageError("--panel is for one workload; the picture of several has a panel for each measure")
+    check_name(name)
     stem = name or ("suite" if len(workloads) > 1 else workload_name(workloads[0]))
-    directory = directory_for(out, name, stem, as_json)
+    directory = directory_for(out, as_json)
+    if directory is None and (name is not None or panel is not None):
+        raise UsageError(f"--{'panel' if name is None else 'name'} has no effect with --json and without --out")
     observed = Observed(log or False, timeline, timeline_window, series, step)
+    check_outputs(listed(schemes), options, observed, directory, stem)
     done, failures = simulate(listed(schemes), options, seeds, cache=cache, jobs=jobs, observed=observed)
     failures += [] if directory is None else write_files(done, directory, stem, panel)
     if as_json:
@@ -188,7 +196,9 @@ def demo(
     """Compare four schemes on an aged device, under a recorded trace: two minutes on two cores."""
     from ufsim import demo as shown
 
-    directory = directory_for(out, None, "demo", as_json)
+    directory = directory_for(out, as_json)
+    if directory is not None:
+        outputs.ready(directory, results_of("demo"))
     with ProgressDisplay() as progress:
         comparison = shown.demo(seeds=seeds, jobs=jobs, progress=progress, cache=StateCache() if cache else None)
     failures = [] if directory is None else write_files(comparison, directory, "demo")
@@ -215,7 +225,13 @@ def phone(
     """Simulate a phone: apps that are launched, switched and killed, memory pressure, and what the user waits for."""
     scenario = options.pop("workload")
     stem = name or Path(scenario).stem
-    directory = directory_for(out, name, stem, as_json)
+    check_name(name)
+    directory = directory_for(out, as_json)
+    if directory is None and (name is not None or log):
+        raise UsageError(f"--{'log' if name is None else 'name'} has no effect with --json and without --out")
+    if directory is not None:
+        spec = Spec(workload=scenario, scheme=phones.DEFAULT_SCHEMES[0], **options)
+        cli_phone.check_outputs(spec, directory, stem, log=log)
     states = StateCache() if cache else None
     study = cli_phone.run(scenario, listed(schemes), log=log, jobs=jobs, cache=states, **options)
     failures = [] if directory is None else cli_phone.write_files(study, directory, stem)
@@ -245,23 +261,17 @@ def age_device(
         Path | None, typer.Option(metavar="FILE", help="Say what a file holds, and do nothing else.")
     ] = None,
     clear_cache: Annotated[bool, typer.Option("--clear-cache", help="Remove all states that runs have kept.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Age a device, switch it off, and keep its state in a file for --from."""
+    cli_age.asked(job, out, show, clear_cache=clear_cache)
     if show is not None:
-        print(json.dumps(parse(_core.state_header(show)), indent=2))
+        cli_age.show_state(show, as_json=as_json)
     elif clear_cache:
-        cache = StateCache()
-        say(f"{cache.clear()} states removed from {cache.directory}")
-    elif job is None or out is None:
-        raise UsageError("JOB and --out are needed (or --show FILE, or --clear-cache)")
+        cli_age.clear_states(as_json=as_json)
     else:
-        spec = Spec(workload="", age=job, **options)
-        spec.check_system()
-        _core.check_age(spec.to_json())
-        outputs.ready_file(out, outputs.STATE)
-        with ProgressDisplay() as progress:
-            make_state(spec, out, progress)
-        say(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
+        assert job is not None and out is not None
+        cli_age.age(job, out, options, as_json=as_json)
 
 
 @app.command(help=cli_explain.HELP, rich_help_panel=BEGIN)
@@ -366,7 +376,7 @@ def calibrate(
     picture: cli_calibrate.PictureOption = None,
 ) -> None:
     """Fit a profile to what traced phones took, or score how well it predicts that."""
-    cli_calibrate.places(out, picture, fit)
+    cli_calibrate.places(out, picture, traces, options, fit)
     work = {"seeds": seeds, "leave_one_out": leave_one_out, "evaluations": evaluations, "keep": keep, "jobs": jobs}
     done = cli_calibrate.run(traces, options, fit, **work)
     cli_calibrate.finish(done, out, picture, as_json=as_json)
@@ -392,21 +402,9 @@ def tune(
     cli_tune.finish(done, as_json=as_json)
 
 
-def make_state(spec: Spec, out: Path, progress: Progress) -> None:
-    """Ages a device and writes its state."""
-    try:
-        _core.age(
-            spec.to_json(),
-            out,
-            lambda done, total, sim_ns, phase: progress(spec.scheme, phase, done, total, sim_ns),
-        )
-    except OSError as error:
-        raise outputs.Unwritten([str(error)]) from error
-
-
 @app.command(cls=ListsSabotages, rich_help_panel=PROVE)
 def crash(
-    runs: Annotated[int, typer.Option(metavar="N", help="Cases.")] = 200,
+    runs: Annotated[int | None, typer.Option(metavar="N", help=f"Cases. (default: {CASES})")] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the first case; the others follow.")] = 0,
     case: Annotated[
         str | None, typer.Option(metavar="CASE", help="Go through this case instead, as a failure names it.")
@@ -423,6 +421,9 @@ def crash(
     as_json: JsonOption = False,
 ) -> None:
     """Cut the power of random small devices at random moments and check what they hold afterwards."""
+    if case is not None and runs is not None:
+        raise UsageError("--runs has no effect with --case, which is one")
+    runs = CASES if runs is None else runs
     jobs = os.cpu_count() or 1 if jobs is None else jobs
     with CountDisplay("cases", 1 if case is not None else runs) as progress:
 
@@ -515,11 +516,27 @@ def listed(schemes: str) -> list[str]:
     return [scheme.strip() for scheme in schemes.split(",")]
 
 
-def directory_for(out: Path | None, name: str | None, stem: str, as_json: bool) -> Path | None:
-    """Makes the directory for files, and checks it and what is there; none is needed where JSON is printed."""
-    check_name(name)
-    directory = Path("out") if out is None and not as_json else out
-    return None if directory is None else outputs.ready(directory, [f"{stem}.json", f"{stem}.parquet", f"{stem}.png"])
+def directory_for(out: Path | None, as_json: bool) -> Path | None:
+    """The directory for files; none is needed where JSON is printed."""
+    return Path("out") if out is None and not as_json else out
+
+
+def results_of(stem: str) -> list[str]:
+    """Names of the files with the results of a comparison."""
+    return [f"{stem}.json", f"{stem}.parquet", f"{stem}.png"]
+
+
+def check_outputs(
+    names: list[str], options: Arguments, observed: Observed, directory: Path | None = None, stem: str = ""
+) -> None:
+    """Asks for all files of a command whether they can be had and written; makes the directory as the last of it."""
+    shared = {key: value for key, value in options.items() if key != "workload"}
+    specs = [Spec(workload=path, scheme=name, **shared) for path in options["workload"] for name in names]
+    observed.check(specs, [] if directory is None else [directory / name for name in results_of(stem)])
+    for path in observed.places(names):
+        outputs.ready_file(path)
+    if directory is not None:
+        outputs.ready(directory, results_of(stem))
 
 
 def simulate(
@@ -527,8 +544,6 @@ def simulate(
 ) -> tuple[Comparison | Suite, list[str]]:
     """Runs the schemes under a progress bar: a comparison or a suite, and what could not be written."""
     states = StateCache() if cache else None
-    for path in observed.places(names):
-        outputs.ready_file(path)
     workloads: list[str] = options.pop("workload")
     with ProgressDisplay() as progress:
         shared = options | vars(observed) | {"schemes": names, "seeds": seeds, "jobs": jobs}
@@ -605,4 +620,7 @@ def call(arguments: list[str]) -> Any:
     """Hands the arguments to the command that they name."""
     # A switch of typer has no value.
     arguments = [FIO_JSON_PLUS if word == "--fio-json=plus" else word for word in arguments]
+    for word in arguments[: arguments.index("--")] if "--" in arguments else arguments:
+        if word.startswith("--fio-json="):
+            raise UsageError(f"--fio-json is '{word.partition('=')[2]}'; allowed: plus, or nothing")
     return app(args=arguments, prog_name="ufsim", standalone_mode=False)

@@ -5,10 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from ufsim import outputs
+from ufsim import inputs, outputs
+from ufsim.bundled import located
 from ufsim.cli.options import UsageError
 from ufsim.cli.progress import CountDisplay
 from ufsim.cli.screen import Screen, say
+from ufsim.spec import Spec
 
 # Without a booster: hardly any phone has one.
 SCHEME = "ufs"
@@ -54,15 +56,24 @@ def run(traces: list[str], options: dict[str, Any], fit: list[str] | None, **arg
         )
 
 
-def places(out: Path | None, picture: Path | None, fit: list[str] | None) -> None:
+def places(
+    out: Path | None, picture: Path | None, traces: list[str], options: dict[str, Any], fit: list[str] | None
+) -> None:
     """Asks before the work whether files can be written."""
     if out is not None and not fit:
         raise UsageError("--out needs --fit: without it there is no fitted profile")
     if out is not None and out.suffix != ".toml":
         raise UsageError(f"--out is '{out}'; allowed: a file whose name ends with .toml")
-    for path in (out, picture):
-        if path is not None:
-            outputs.ready_file(path)
+    if picture is not None:
+        # matplotlib takes longer to import than `ufsim --help` may.
+        from ufsim.plots import picture_ending
+
+        picture_ending(picture)
+    wanted = [path for path in (out, picture) if path is not None]
+    if wanted:
+        outputs.apart(wanted, [*inputs.files_read(Spec(workload="", **options)), *map(located, traces), *(fit or [])])
+    for path in wanted:
+        outputs.ready_file(path)
 
 
 def finish(done: Any, out: Path | None, picture: Path | None, *, as_json: bool) -> None:

@@ -19,7 +19,7 @@ from ufsim.cli.screen import printable, to_nowhere
 from ufsim.outputs import Unwritten
 
 # What only writing gives: without the name of a file, it is standard output that was written to.
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EBADF)
 
 
 @dataclass(frozen=True)

@@ -68,8 +68,10 @@ document is the result, and standard error and the status tell the rest.
 
 Whatever ends a command, and be it a kill or a full disk, a file that it writes is the old one or the new one, never
 half. It replaces only a file of its own kind, as the first bytes tell: a table takes the place of a table, but not of a
-picture, an aged state or the store of a live device. Directories, devices and symbolic links are never replaced or
-followed. A file `.unfinished-N-NAME` was left by a command that was killed; the next one that writes NAME removes it.
+picture, an aged state or the store of a live device, and a profile, log or ftrace text only that of one that ufsim has
+written. No output takes the place of an input of the same command. Directories, devices and symbolic links are never
+replaced or followed. A file `.unfinished-N-NAME` was left by a command that was killed; the next one that writes NAME
+removes it.
 
 | status | kind | meaning |
 |---|---|---|

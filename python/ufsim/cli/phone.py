@@ -1,5 +1,6 @@
 """`ufsim phone`: a scenario of a phone under several schemes."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +8,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ufsim import outputs
+from ufsim import inputs, outputs
 from ufsim.cli.progress import ProgressDisplay
 from ufsim.phones import Study, phone
 from ufsim.results.comparison_tables import print_judgement
-from ufsim.results.formats import number
+from ufsim.results.formats import count, number
+from ufsim.spec import Spec
 
 
 def run(scenario: str, schemes: list[str], **arguments: Any) -> Study:
@@ -20,13 +22,27 @@ def run(scenario: str, schemes: list[str], **arguments: Any) -> Study:
         return phone(scenario, schemes, progress=progress, **arguments)
 
 
+def files_of(directory: Path, name: str, *, log: bool) -> dict[str, Path]:
+    """The files of a study: by what they hold, those with frames under the names of these."""
+    frames = ("uses", "kills", "timeline", "apps", *(("reads",) if log else ()))
+    named = {frame: directory / f"{name}-{frame}.parquet" for frame in frames}
+    return {"json": directory / f"{name}.json", **named, "picture": directory / f"{name}.png"}
+
+
+def check_outputs(spec: Spec, directory: Path, name: str, *, log: bool) -> None:
+    """Asks before the work whether the files can be written; makes the directory."""
+    places = files_of(directory, name, log=log).values()
+    outputs.apart(places, inputs.files_read(spec))
+    outputs.ready(directory, [place.name for place in places])
+
+
 def write_files(study: Study, directory: Path, name: str) -> list[str]:
     """Writes the JSON document, the frames as Parquet, and the picture; returns a line for each that failed."""
-    stem = directory / name
-    frames = ("uses", "kills", "timeline", "apps", *(("reads",) if study.read_logs else ()))
-    steps: list[outputs.Step] = [(Path(f"{stem}.json"), outputs.text(study.to_json() + "\n"))]
-    steps += [(Path(f"{stem}-{name}.parquet"), outputs.parquet(getattr(study, name)())) for name in frames]
-    return outputs.write([*steps, (Path(f"{stem}.png"), study.plot)])
+    files = files_of(directory, name, log=bool(study.read_logs))
+    document, picture = files.pop("json"), files.pop("picture")
+    steps: list[outputs.Step] = [(document, outputs.text(study.to_json() + "\n"))]
+    steps += [(path, outputs.parquet(getattr(study, frame)())) for frame, path in files.items()]
+    return outputs.write([*steps, (picture, study.plot)])
 
 
 def print_study(console: Console, study: Study) -> None:
@@ -63,8 +79,8 @@ def summary_table(study: Study) -> Table:
     for name in summary.index:
         table.add_column(name, justify="right", no_wrap=True)
 
-    def row(label: str, key: str, form: str = "{:,.0f}", last: bool = False) -> None:
-        cells = ["–" if value != value else form.format(value) for value in summary[key]]
+    def row(label: str, key: str, form: Callable[[float], str] = count, last: bool = False) -> None:
+        cells = ["–" if value != value else form(value) for value in summary[key]]
         table.add_row(label, *cells, end_section=last)
 
     row("launch, all, mean ms", "launch_ms")
@@ -72,14 +88,14 @@ def summary_table(study: Study) -> Table:
     row("cold launches", "cold_launches")
     row("launches", "launches", last=True)
     row("reads of foreground apps", "reads")
-    row("  mapping from host", "host_hit", "{:.1%}")
-    row("  mapping read from flash", "miss", "{:.1%}")
+    row("  mapping from host", "host_hit", "{:.1%}".format)
+    row("  mapping read from flash", "miss", "{:.1%}".format)
     row("reads in the background", "background_reads")
-    row("  mapping read from flash", "background_miss", "{:.1%}", last=True)
+    row("  mapping read from flash", "background_miss", "{:.1%}".format, last=True)
     row("kills", "kills")
     row("  of apps that the user has opened", "kills_of_apps")
     row("kills averted", "spared")
-    row("most HPB memory MiB", "hpb_mib")
-    row("mean pressure", "pressure", "{:.2%}")
-    row("energy proxy J", "energy_j", "{:.1f}")
+    row("most HPB memory MiB", "hpb_mib", number)
+    row("mean pressure", "pressure", "{:.2%}".format)
+    row("energy proxy J", "energy_j", "{:.1f}".format)
     return table

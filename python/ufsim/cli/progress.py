@@ -113,7 +113,7 @@ class Phase:
 
 @dataclass
 class TimeLeft:
-    """Time left at the rate up to the last step. It does not grow meanwhile, however long the next step takes."""
+    """Time left at the rate up to the last step, or up to now if the step under way has made it lower already."""
 
     start: float
     last: float = 0.0
@@ -130,7 +130,8 @@ class TimeLeft:
         """Unknown before the first step."""
         if self.total is None or not self.done:
             return None
-        each, left = (self.last - self.start) / self.done, self.total - self.done
+        each = max((self.last - self.start) / self.done, (now - self.start) / (self.done + 1))
+        left = self.total - self.done
         return max(left * each - (now - self.last), (left - 1) * each, 0.0)
 
 

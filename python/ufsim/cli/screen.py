@@ -78,14 +78,23 @@ class Screen(Console):
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Prints objects. A table that is wider than the terminal is folded; no cell is cut short."""
-        endless = self.options.update(width=10_000)
         for table in objects:
             if isinstance(table, Table):
-                tight = self.measure(table, options=endless).minimum > self.width
+                tight = self._needed(table) > self.width
                 for column in table.columns:
                     column.overflow = "fold"
                     column.no_wrap = column.no_wrap and not tight
         super().print(*objects, **options)
+
+    def _needed(self, table: Table) -> int:
+        """The width below which a table loses something: rich cuts columns that are not to be wrapped."""
+        endless = self.options.update(width=10_000)
+        needed = self.measure(table, options=endless).minimum
+        for column in table.columns:
+            if column.no_wrap:
+                sizes = [self.measure(cell, options=endless) for cell in (column.header, *column.cells)]
+                needed += max(size.maximum for size in sizes) - max(size.minimum for size in sizes)
+        return needed
 
     def on_broken_pipe(self) -> None:
         """Nobody reads any more: whoever called is told, and decides."""
@@ -93,20 +102,21 @@ class Screen(Console):
 
 
 def prepare_streams() -> None:
-    """Makes standard output and error take any text. Where they are closed, what is printed is lost."""
+    """Makes standard output and error take any text. Where output is closed, printing fails; closed errors are lost."""
     codecs.register_error("ufsim", _replaced)
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         stream = getattr(sys, name)
         if stream is None:
-            to_nowhere(descriptor)
+            # Something has to have the number, or a file would get it, and all that is printed.
+            to_nowhere(descriptor, os.O_RDONLY if name == "stdout" else os.O_WRONLY)
             setattr(sys, name, open(descriptor, "w", encoding="utf-8", errors="ufsim", closefd=False))  # noqa: SIM115
         else:
             stream.reconfigure(errors="ufsim")
 
 
-def to_nowhere(descriptor: int) -> None:
-    """Lets nothing that is written to a descriptor from now on fail."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+def to_nowhere(descriptor: int, how: int = os.O_WRONLY) -> None:
+    """Lets nothing that is written to a descriptor from now on fail; all of it, if it is opened to be read."""
+    nowhere = os.open(os.devnull, how)
     if nowhere != descriptor:
         os.dup2(nowhere, descriptor)
         os.close(nowhere)

@@ -19,10 +19,12 @@ from ufsim.cli.screen import Screen, say, say_aside
 from ufsim.live import metrics, punctual
 from ufsim.live import server as live
 from ufsim.live.server import Control, Server
+from ufsim.names import check_range
 from ufsim.results.formats import duration
 
 # Kinds of flash operations that can fail.
 FAULTS = ("read", "program", "erase")
+RATES = "read=N, program=N, erase=N, each once, of a million operations"
 # Between two looks whether a signal has come.
 LOOK_S = 0.1
 
@@ -196,11 +198,13 @@ def taken(command: Do, value: str | None) -> dict[str, int | str]:
     """What a command takes, from the words of the command line."""
     match command:
         case Do.MEMORY if value is not None and value.isascii() and value.isdigit():
-            return {"mib": int(value)}
+            return {"mib": check_range("memory in MiB", int(value), *live.MEMORY_MIB)}
         case Do.MEMORY:
             raise UsageError("memory takes a number of MiB")
+        case Do.FAULTS if value:
+            return {**rates(value)}
         case Do.FAULTS:
-            return {**rates(value or "")}
+            raise UsageError(f"faults takes rates: {RATES}; those that are left out become 0")
         case Do.SAVE if value:
             return {"path": os.path.abspath(value)}
         case Do.SAVE:
@@ -216,7 +220,7 @@ def rates(words: str) -> dict[str, int]:
     for word in filter(None, words.split(",")):
         kind, _, number = word.partition("=")
         if kind not in FAULTS or kind in found or not (number.isascii() and number.isdigit()):
-            raise UsageError(f"'{word}': faults are read=N, program=N, erase=N, each once, of a million operations")
+            raise UsageError(f"'{word}': faults are {RATES}")
         found[kind] = int(number)
     return found
 

@@ -12,6 +12,7 @@ from ufsim.cli.exits import Exit
 from ufsim.cli.options import CacheOption, JobsOption, JsonOption, UsageError
 from ufsim.cli.progress import CountDisplay
 from ufsim.cli.screen import Screen, say
+from ufsim.results.formats import plural
 
 if TYPE_CHECKING:
     from ufsim.sweeps import Failure, Sweep
@@ -72,7 +73,7 @@ def run(
     if as_json:
         print(json.dumps(document(done), indent=2))
     else:
-        told = f"{len(done.frame)} of {done.points} points, {done.run} of them run now"
+        told = f"{len(done.frame)} of {plural(done.points, 'point')}, {done.run} of them run now"
         say(f"{done.path}: {told}")
     finish(done)
 

@@ -11,6 +11,7 @@ import ufsim
 from ufsim.cli.options import JsonOption, UsageError, run_option
 from ufsim.cli.screen import Screen
 from ufsim.results import tables
+from ufsim.results.formats import plural
 from ufsim.traces import trace_convert, trace_formats, trace_info, trace_join, trace_to_scenario
 
 app = typer.Typer(
@@ -59,7 +60,7 @@ def convert(
         print(json.dumps(converted, indent=2))
         return
     console = Screen(soft_wrap=True, highlight=False)
-    console.print(f"{out}: {converted['requests']:,} requests, {converted['from']} to {converted['to']}")
+    console.print(f"{out}: {plural(converted['requests'], 'request')}, {converted['from']} to {converted['to']}")
     for text in converted["lost"]:
         console.print(Text(f"lost: {text}", style="yellow"))
     for text in converted["warnings"]:
@@ -108,7 +109,7 @@ def join(
         print(json.dumps(joined, indent=2))
         return
     console = Screen(soft_wrap=True, highlight=False)
-    console.print(f"{out}: {joined['requests']:,} requests")
+    console.print(f"{out}: {plural(joined['requests'], 'request')}")
     for line in joined["origin"]:
         console.print(Text(line))
     for text in joined["warnings"]:
@@ -137,9 +138,12 @@ def to_scenario(
         print(json.dumps(made, indent=2))
         return
     console = Screen(soft_wrap=True, highlight=False)
-    told = f"{made['launches']} launches of {len(made['apps'])} apps ({made['cold']} cold), {made['kills']} kills"
+    launches = f"{made['launches']:,} launch{'' if made['launches'] == 1 else 'es'}"
+    told = f"{launches} of {plural(len(made['apps']), 'app')} ({made['cold']} cold), {plural(made['kills'], 'kill')}"
     console.print(f"{made['scenario']}: {told}")
-    console.print(f"{made['trace']}: {made['requests']:,} requests, {made['others']:,} of them of no launched app")
+    console.print(
+        f"{made['trace']}: {plural(made['requests'], 'request')}, {made['others']:,} of them of no launched app"
+    )
     for text in made["warnings"]:
         console.print(Text(f"warning: {text}", style="yellow"))
 

@@ -10,6 +10,7 @@ from rich.table import Table
 import ufsim
 from ufsim.cli.progress import CountDisplay
 from ufsim.cli.screen import Screen, say
+from ufsim.results.formats import plural
 from ufsim.results.layout import empty
 
 if TYPE_CHECKING:
@@ -53,15 +54,16 @@ def document(tuned: "Tuned") -> dict[str, Any]:
 
 def values_table(tuned: "Tuned") -> Table:
     """Values of parameters, and the columns of the aim before and after."""
-    from ufsim.tuning.evaluate import target_name
+    from ufsim.tuning.evaluate import own_settings, target_name
     from ufsim.tuning.tuned import against
 
     aim = "figures that are wanted" if tuned.task.targets else tuned.task
-    table = empty(f"{aim}: {len(tuned.frame)} trials")
+    table = empty(f"{aim}: {plural(len(tuned.frame), 'trial')}")
     for heading in ("", "own", "best trial", "as a profile"):
         table.add_column(heading, justify="left" if not heading else "right")
+    own = own_settings(tuned.task)
     for name, value in tuned.values.items():
-        table.add_row(name, "", str(value), str(value))
+        table.add_row(name, "–" if own[name] is None else str(own[name]), str(value), str(value))
     each = (tuned.own, tuned.best, tuned.confirmed)
     for place, target in enumerate(tuned.task.targets):
         found = [one.means.get(target_name(place)) for one in each]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ufsim import outputs
+from ufsim import _core, outputs
 from ufsim.cli.options import (
     CacheOption,
     JsonOption,
@@ -30,6 +30,7 @@ from ufsim.linux.terminal import terminal
 from ufsim.observe import Observed
 from ufsim.results import comparison_tables
 from ufsim.results.result import Comparison
+from ufsim.spec import Spec
 from ufsim.states import StateCache
 
 DEFAULT = "hpb-linux"
@@ -135,6 +136,11 @@ def linux(
         cut_sessions(job, names, options, wish, as_json=as_json)
         return
     observed = Observed(log or False, timeline, timeline_window, series, step)
+    specs = [Spec(workload="linux", scheme=name, **options) for name in names]
+    texts = [path for path in (guest_trace, console) if path is not None]
+    observed.check(specs, texts, [path for path in (script, *(folder or [])) if path is not None])
+    for path in (*observed.places(names), *texts):
+        outputs.ready_file(path, outputs.OWN_TEXT if path in texts else None)
     states = StateCache() if cache else None
     runs = []
     with ExitStack() as stack:
@@ -150,9 +156,15 @@ def linux(
             runs.append(
                 run(job, name, observed=observed, report=report, cache=states, alone=len(names) == 1, **options)
             )
-    texts = ((guest_trace, runs[0].trace or ""), (console, runs[0].console))
+    said = {"events": (guest_trace, runs[0].trace or ""), "console": (console, runs[0].console)}
     failures = [line for run in runs for line in run.result.unwritten]
-    failures += outputs.write([(path, outputs.text(text)) for path, text in texts if path is not None])
+    failures += outputs.write(
+        [
+            (path, outputs.text(f"# ufsim {_core.__version__}: {what} of a guest\n{text}"))
+            for what, (path, text) in said.items()
+            if path is not None
+        ]
+    )
     tell(runs, as_json=as_json)
     if failures:
         raise outputs.Unwritten(failures, printed=True)

@@ -9,12 +9,14 @@ from typing import Any
 
 import typer
 
+from ufsim import inputs, outputs
 from ufsim.cli.exits import Exit
 from ufsim.cli.options import UsageError
 from ufsim.cli.progress import CountDisplay
 from ufsim.cli.screen import say
 from ufsim.linux.cuts import Cut, Cutting, drawn
 from ufsim.linux.session import Job
+from ufsim.results.formats import plural
 from ufsim.runner import jobs_of
 from ufsim.spec import Spec
 
@@ -74,6 +76,10 @@ def cut_sessions(job: Job, schemes: list[str], options: dict[str, Any], wish: Wi
     for scheme in schemes:
         spec = Spec(workload="linux", scheme=scheme, **options)
         spec.check_system()
+        if wish.record is not None:
+            outputs.apart(
+                [wish.record], [*inputs.files_read(spec), *(path for path in (job.script, wish.check) if path)]
+            )
         found[scheme] = wish.cut(Cutting(job, spec, wish.check))
     if as_json:
         print(json.dumps({name: [one.to_json() for one in them] for name, them in found.items()}, indent=2))
@@ -90,4 +96,5 @@ def cut_sessions(job: Job, schemes: list[str], options: dict[str, Any], wish: Wi
 def told(cuts: list[Cut]) -> str:
     """Counts of what was found."""
     count = {found: sum(one.found == found for one in cuts) for found in ("whole", "early", "lost")}
-    return f"{len(cuts)} power cuts: {count['whole']} whole, {count['early']} before the job, {count['lost']} lost"
+    cut = plural(len(cuts), "power cut")
+    return f"{cut}: {count['whole']} whole, {count['early']} before the job, {count['lost']} lost"

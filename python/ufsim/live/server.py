@@ -25,6 +25,10 @@ LIMIT_S = 30.0
 LIMITS_S = {"cut": 600.0, "save": 600.0}
 
 
+# Limits of host memory that can be set.
+MEMORY_MIB = (1, 65_536)
+
+
 class _Commands:
     """What can be asked of a server."""
 
@@ -50,7 +54,7 @@ class _Commands:
 
     def set_memory(self, mib: int, export: str | None = None) -> None:
         """Sets the limit of host memory."""
-        check_range("memory_mib", mib, 1, 65_536)
+        check_range("memory_mib", mib, *MEMORY_MIB)
         self.do("memory", export=export, mib=mib)
 
     def set_faults(self, *, read: int = 0, program: int = 0, erase: int = 0, export: str | None = None) -> None:

@@ -27,6 +27,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ufsim import outputs
+from ufsim._core import ConfigError
 from ufsim.names import check_choice
 from ufsim.plots.comparison import CAUSES
 from ufsim.plots.palette import scheme_colours, scheme_styles
@@ -57,6 +58,8 @@ PAGE_INCHES = 6.9
 
 Band = Literal["range", "std", "none"]
 BANDS = ("range", "std", "none")
+# Of pictures.
+ENDINGS = (".png", ".pdf", ".svg", ".jpg", ".jpeg")
 Source = Result | ResultSet | Iterable[Result | ResultSet]
 
 # Scales of axes, by the unit of a column: nanoseconds are drawn as microseconds.
@@ -76,6 +79,14 @@ def paper() -> AbstractContextManager[None]:
     return rc_context(dict(style))
 
 
+def picture_ending(path: str | PathLike[str]) -> str:
+    """The ending of a picture's name, which says what kind of file it is; raises `ConfigError` for another one."""
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise ConfigError(f"picture is '{path}'; allowed: a file whose name ends with {', '.join(ENDINGS)}")
+    return ending
+
+
 def save(
     drawing: Figure | Axes,
     path: str | PathLike[str],
@@ -87,7 +98,7 @@ def save(
     """Writes a figure, or the figure of these axes, with its fonts embedded as text.
 
     `width` and `height` (inches) resize it; if only `width` is given, the height stays. The kind of file follows from
-    the ending: .pdf (TrueType fonts), .svg (text), .png. The same diagram, made anew, gives the same bytes.
+    the ending: .pdf (TrueType fonts), .svg (text), .png, .jpg. The same diagram, made anew, gives the same bytes.
     """
     figure = drawing.figure if isinstance(drawing, Axes) else drawing
     assert isinstance(figure, Figure)
@@ -95,7 +106,7 @@ def save(
         figure.set_figwidth(width)
     if height is not None:
         figure.set_figheight(height)
-    ending = Path(path).suffix.lower()
+    ending = picture_ending(path)
     dates: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(ending, {})
     fonts: dict[Any, Any] = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "ufsim"}
     with rc_context(fonts), outputs.replacing(Path(path)) as beside:

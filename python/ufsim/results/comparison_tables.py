@@ -16,6 +16,8 @@ from ufsim.results.layout import Row
 from ufsim.results.result import Comparison, Result, latency_value
 
 LATENCY_ROWS = (("mean", "mean"), ("p50", "p50"), ("p99", "p99"), ("p999", "p99.9"))
+# Of flushes and trims, which are told shortly.
+SHORT_ROWS = (("mean", "mean"), ("p99", "p99"))
 # Statistics whose gains are shown where latency is what tells the schemes apart.
 GAINS_OF = ("mean", "p99")
 MIB = 1024 * 1024
@@ -70,6 +72,9 @@ def rows(comparison: Comparison, *, several: bool) -> Iterator[Row]:
     for kind in ("read", "write"):
         if any(latency_value(result, kind, "count") for result in results):
             yield from latency_rows(results, kind, gains=several and lead == "latency")
+    for kind in ("flush", "trim"):
+        if any(latency_value(result, kind, "count") for result in results):
+            yield from latency_rows(results, kind, SHORT_ROWS, gains=False)
     if lead != "throughput":
         yield from throughput_rows(results, gains=False)
     yield from host_time_rows(results)
@@ -86,7 +91,7 @@ def with_recorded(comparison: Comparison, figures: Iterable[Row]) -> Iterator[Ro
         return
     known = {
         f"{kind} {label}": duration(latency_value(recorded, kind, statistic))
-        for kind in ("read", "write")
+        for kind in ("read", "write", "flush", "trim")
         for statistic, label in LATENCY_ROWS
     }
     known["requests"] = f"{recorded.data['requests']:,}"
@@ -99,10 +104,10 @@ def row(results: Sequence[Result], label: str, value: Value, form: Form, ends: b
     return Row(label, [told(estimate(result, value), form) for result in results], ends)
 
 
-def gain_row(results: Sequence[Result], value: Value, *, shorter: bool, ends: bool = False) -> Row:
-    """By how much better than the first scheme's a figure is."""
+def gain_row(results: Sequence[Result], of: str, value: Value, *, shorter: bool, ends: bool = False) -> Row:
+    """By how much better than the first scheme's a figure is; `of` is the label of that figure."""
     gains = [chance.gain(results[0], result, value, shorter=shorter) for result in results]
-    return Row(f"  gain over {results[0].scheme}", [gain_text(found) for found in gains], ends)
+    return Row(f"  gain over {results[0].scheme}", [gain_text(found) for found in gains], ends, of)
 
 
 def throughput(result: Result) -> float:
@@ -115,16 +120,18 @@ def throughput_rows(results: Sequence[Result], *, gains: bool) -> Iterator[Row]:
     yield row(results, "throughput MiB/s", throughput, number)
     yield row(results, "requests/s", lambda result: result.iops, number, ends=not gains)
     if gains:
-        yield gain_row(results, throughput, shorter=False, ends=True)
+        yield gain_row(results, "throughput MiB/s", throughput, shorter=False, ends=True)
 
 
-def latency_rows(results: Sequence[Result], kind: str, *, gains: bool) -> Iterator[Row]:
+def latency_rows(
+    results: Sequence[Result], kind: str, shown: Sequence[tuple[str, str]] = LATENCY_ROWS, *, gains: bool
+) -> Iterator[Row]:
     """Latencies of one kind of request and, if wanted, how much shorter than the first scheme's."""
-    for statistic, label in LATENCY_ROWS:
+    for statistic, label in shown:
         value = partial(latency_value, kind=kind, statistic=statistic)
-        yield row(results, f"{kind} {label}", value, duration, ends=statistic == "p999")
+        yield row(results, f"{kind} {label}", value, duration, ends=(statistic, label) == shown[-1])
         if gains and statistic in GAINS_OF:
-            yield gain_row(results, value, shorter=True)
+            yield gain_row(results, f"{kind} {label}", value, shorter=True)
 
 
 def operation_rows(results: Sequence[Result], *, gains: bool) -> Iterator[Row]:
@@ -136,7 +143,7 @@ def operation_rows(results: Sequence[Result], *, gains: bool) -> Iterator[Row]:
             value = partial(operation_value, name=name, statistic=statistic)
             yield row(results, f"{name} {label}", value, duration)
             if gains and statistic in GAINS_OF:
-                yield gain_row(results, value, shorter=True)
+                yield gain_row(results, f"{name} {label}", value, shorter=True)
         yield row(results, f"{name}s/s", partial(operation_rate, name=name), number, ends=True)
 
 
@@ -170,7 +177,8 @@ def cost_rows(results: Sequence[Result]) -> Iterator[Row]:
     failed = any(one.data.get("failed") for result in results for one in result.each_seed)
     yield row(results, "requests", lambda result: result.completed, count, ends=not failed)
     if failed:
-        yield row(results, "  failed", lambda result: result.data.get("failed", 0), count, ends=True)
+        failures = row(results, "  failed", lambda result: result.data.get("failed", 0), count, ends=True)
+        yield replace(failures, of="requests")
 
 
 def section(results: Sequence[Result], name: str, figures: Mapping[str, tuple[Figure, Form]]) -> Iterator[Row]:

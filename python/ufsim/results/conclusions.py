@@ -1,10 +1,10 @@
 """The sentence under a table: who gains, who does not, and what speaks against the winner."""
 
-from ufsim.results import conditions
+from ufsim.results import conditions, doubts
 from ufsim.results.chance import Estimate
 from ufsim.results.formats import around, count
 from ufsim.results.result import Comparison, Result
-from ufsim.results.suite import LATENCIES, OPERATION, THROUGHPUT, Measure, latency_measure
+from ufsim.results.suite import OPERATION, THROUGHPUT, Measure, latency_measure
 
 ALL_MEAN = latency_measure("all", "mean")
 # By what leads: what a comparison is judged by, and its name in a sentence.
@@ -14,7 +14,7 @@ JUDGED_BY = {
     "operations": (OPERATION, "mean transaction time"),
 }
 # What may speak against a scheme that gains.
-OTHERS = (*LATENCIES, latency_measure("read", "p999"), latency_measure("write", "p999"))
+OTHERS = [(kind, statistic) for kind in ("read", "write") for statistic in ("mean", "p99", "p999")]
 # Per cent of loss from which on it is worth a word, and how many words a sentence bears.
 LEAST_LOSS = 1.0
 MOST_LOSSES = 2
@@ -53,8 +53,12 @@ def size(gain: Estimate) -> str:
 
 
 def losses(base: Result, result: Result) -> list[str]:
-    """What is worse than under the base, more than by chance: the worst first; then the memory that it takes."""
-    found = [(gain, measure) for measure in OTHERS if (gain := measure.gain(base, result)) is not None]
+    """What is worse than under the base, more than by chance: the worst first; then the memory that it takes.
+
+    Nothing is said of a percentile that rests on few requests, as a note beside it says.
+    """
+    measures = [latency_measure(*one) for one in OTHERS if not doubts.rests_on_few(base, *one)]
+    found = [(gain, measure) for measure in measures if (gain := measure.gain(base, result)) is not None]
     worse = [(gain, measure) for gain, measure in found if gain.differs and gain.mean <= -LEAST_LOSS]
     worse.sort(key=lambda one: one[0].mean)
     words = [f"{measure.label} {size(gain)} longer" for gain, measure in worse[:MOST_LOSSES]]

@@ -45,6 +45,11 @@ def count(value: float, half: float | None = None) -> str:
     return number(value, half) if half else f"{value:,.0f}"
 
 
+def plural(number: int, thing: str) -> str:
+    """So many things, or one: the plural has an s."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def ratio(value: float, half: float | None = None) -> str:
     """Two digits behind the point."""
     return around(value, half, 2)

@@ -17,11 +17,15 @@ HEADING_WIDTH = 12
 
 @dataclass(frozen=True)
 class Row:
-    """A figure with its value for each run. `ends` marks the last one of a group."""
+    """A figure with its value for each run. `ends` marks the last one of a group.
+
+    `of` is the label of a row above without which this one means nothing, as a gain without what it is a gain of.
+    """
 
     label: str
     cells: list[str]
     ends: bool = False
+    of: str = ""
 
 
 def tables(title: str, names: Sequence[str], rows: Sequence[Row], width: int) -> list[Table]:
@@ -49,19 +53,35 @@ def upright(title: str, names: Sequence[str], rows: Sequence[Row]) -> Table:
 
 def turned(title: str, names: Sequence[str], rows: Sequence[Row], width: int) -> list[Table]:
     """A row for each run, a column for each figure, and as few tables as fit the width."""
+    made = blocks(names, rows, width)
+    return [side(title if place == 0 else "", names, some) for place, some in enumerate(made)]
+
+
+def blocks(names: Sequence[str], rows: Sequence[Row], width: int) -> list[list[Row]]:
+    """The figures of each of these tables."""
     label = EDGES + max(map(len, names), default=0)
     made = []
     taken: list[Row] = []
     used = label
-    for row in rows:
-        size = GAP + max([*(len(line) for line in heading(row.label)), *map(len, row.cells)])
+    for some in together(rows):
+        size = sum(GAP + max([*(len(line) for line in heading(row.label)), *map(len, row.cells)]) for row in some)
         if taken and used + size > width:
             made.append(taken)
             taken, used = [], label
-        taken.append(row)
+        taken += some
         used += size
-    made.append(taken)
-    return [side(title if place == 0 else "", names, some) for place, some in enumerate(made)]
+    return [*made, taken]
+
+
+def together(rows: Sequence[Row]) -> list[list[Row]]:
+    """Each row with those that mean nothing without it behind it."""
+    made: list[list[Row]] = []
+    for row in rows:
+        if row.of:
+            next(own for own in reversed(made) if own[0].label == row.of).append(row)
+        else:
+            made.append([row])
+    return made
 
 
 def side(title: str, names: Sequence[str], rows: Sequence[Row]) -> Table:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ufsim.crash import Campaign
 from ufsim.documents import Document
-from ufsim.results.formats import duration, number, workload_name
+from ufsim.results.formats import duration, number, plural, workload_name
 
 MIB = 1024 * 1024
 
@@ -46,8 +46,9 @@ def crash_table(campaign: Campaign, *, whole: bool = False) -> Table:
 
     Of the `whole`: by how servers and devices have ended, and what else has happened.
     """
-    done = f"{campaign.steps:,} steps, {campaign.requests:,} requests" if whole else f"{campaign.cuts} power cuts"
-    title = f"{campaign.runs} cases, {done}, {len(campaign.failures)} failures"
+    cuts = plural(campaign.cuts, "power cut")
+    done = f"{plural(campaign.steps, 'step')}, {plural(campaign.requests, 'request')}" if whole else cuts
+    title = f"{plural(campaign.runs, 'case')}, {done}, {plural(len(campaign.failures), 'failure')}"
     table = Table(box=box.SIMPLE_HEAVY, title=title, title_justify="left", pad_edge=False)
     for heading in ("scheme", "cases", "ends" if whole else "power cuts", "" if whole else "longest recovery"):
         table.add_column(heading, justify="left" if heading == "scheme" else "right")

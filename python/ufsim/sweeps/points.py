@@ -13,7 +13,7 @@ from typing import Any
 
 from ufsim import _core, inputs
 from ufsim._options import Options, Setting
-from ufsim.bundled import located
+from ufsim.bundled import is_there, located
 from ufsim.documents import Document, parse
 from ufsim.spec import DEFAULT_SCHEME, Spec
 from ufsim.sweeps.grid import MOST_POINTS, OPTIONS, PLACE, Axis, Fields, Grid, placed, same, wrong
@@ -172,7 +172,7 @@ def filled(value: Any, labels: Labels) -> Any:
 def found(path: str, folder: Path | None) -> str:
     """A file beside the grid, if there is one of this name; otherwise the text itself."""
     beside = None if folder is None else str(folder / path)
-    return beside if beside is not None and inputs.is_there(beside) else path
+    return beside if beside is not None and is_there(beside) else path
 
 
 def name_of(spec: Spec, said: dict[str, str], known: inputs.Known) -> str:

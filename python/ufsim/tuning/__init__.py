@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import Any, SupportsIndex
 
 from ufsim import outputs
+from ufsim.bundled import located
 from ufsim.kept import RunStore
 from ufsim.names import plain
 from ufsim.runner import Cache, jobs_of
 from ufsim.sweeps.means import Means
-from ufsim.tuning.evaluate import Bench
+from ufsim.tuning.evaluate import Bench, files_of
 from ufsim.tuning.search import Progress, search
 from ufsim.tuning.task import Task, read_task, task_of
-from ufsim.tuning.tuned import Tuned, finished
+from ufsim.tuning.tuned import WRITTEN, Tuned, finished
 
 __all__ = ["Task", "Tuned", "tune"]
 
@@ -48,7 +49,9 @@ def tune(
     budget = None if runs is None else int(plain(runs))
     read = task_of(task, runs=budget) if isinstance(task, Mapping) else read_task(task, budget)
     means = Means(jobs_of(jobs), cache, dask, ship)
-    directory = outputs.ready(Path(out))
+    inputs = [*files_of(read), *([] if isinstance(task, Mapping) else [located(task)])]
+    outputs.apart([Path(out) / name for name in WRITTEN], inputs)
+    directory = outputs.ready(Path(out), WRITTEN)
     store = RunStore(directory / "points", keys=("scheme", "latency_ns", "digest"))
     with means.states(directory) as states:
         bench = Bench(read, means, store, states)

@@ -7,17 +7,20 @@ from typing import Any
 
 from ufsim import _core
 from ufsim._options import Setting
+from ufsim.devices import describe_profile
+from ufsim.inputs import FILES, files_read
 from ufsim.kept import RunStore
 from ufsim.results.frames import table_row
 from ufsim.results.result import Result
 from ufsim.results.suite import mean_operation
+from ufsim.spec import DEFAULT_SCHEME, Spec, profile_keys
 from ufsim.states import StateCache
 from ufsim.student import half_width
 from ufsim.sweeps.failures import Failure
 from ufsim.sweeps.grid import Axis, Fields
 from ufsim.sweeps.means import Means
-from ufsim.sweeps.points import Point, points_of
-from ufsim.tuning.task import MISFIT, Task
+from ufsim.sweeps.points import Point, found, points_of
+from ufsim.tuning.task import MEMORY, MISFIT, Task
 
 Values = dict[str, Setting]
 
@@ -105,6 +108,25 @@ def target_name(place: int) -> str:
 
 # Told of every trial, whatever the aim.
 BESIDE = ("throughput_mib_per_s", "read_p99_ns", "write_p99_ns", "waf_total", "host_dram_bytes")
+
+
+def own_settings(task: Task) -> dict[str, Any]:
+    """What the profile has for each parameter before the search."""
+    settings = {name: value for name, value in task.grid.fixed.items() if "." in name}
+    known = {entry["key"]: entry["default"] for entry in profile_keys()}
+    known |= {entry["key"]: entry["value"] for entry in describe_profile(profile_of(task), settings)["values"]}
+    return {one.name: known[MEMORY.get(one.name, one.name)] for one in task.parameters}
+
+
+def files_of(task: Task) -> list[str]:
+    """Paths of the files that runs of a task read."""
+    each = [{**task.grid.fixed, **target.fields} for target in task.targets] or [task.grid.fixed]
+    specs = []
+    for fields in each:
+        named: dict[str, Any] = {"workload": "", "scheme": DEFAULT_SCHEME}
+        named |= {name: found(str(fields[name]), task.grid.folder) for name in FILES if name in fields}
+        specs.append(Spec(**named))
+    return [file for spec in specs for file in files_read(spec)]
 
 
 def without_profile(fields: Fields) -> Fields:

@@ -15,7 +15,8 @@ from ufsim.tuning.task import MEMORY, MISFIT, Target, Task
 if TYPE_CHECKING:
     import pandas as pd
 
-PROFILE, TRIALS = "tuned.toml", "trials.parquet"
+PROFILE, TRIALS, CANDIDATE = "tuned.toml", "trials.parquet", "candidate.toml"
+WRITTEN = (PROFILE, TRIALS, CANDIDATE)
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def finished(bench: Bench, found: Found, directory: Path) -> Tuned:
         raise _core.ConfigError(f"{task.grid.source}: {none_served(task, found)}")
     body = profile(task, best, found, directory)
     # The profile is run as it is, for a device that is aged under it may differ from one that is changed afterwards.
-    candidate = directory / "candidate.toml"
+    candidate = directory / CANDIDATE
     written([(candidate, outputs.text(body))])
     try:
         (confirmed,) = bench_of_profile(bench, candidate).measured([{}])
