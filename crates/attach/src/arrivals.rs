@@ -2,9 +2,9 @@
 //! everything that happens, so a device that gets the same arrivals does the same.
 //!
 //! A line `# origin: ...` in its place tells what else was done to the device: `cut at NS`, `save at NS`, `memory NS
-//! BYTES`, or `faults NS READS PROGRAMS ERASES` (those that fail of a million). `refused NS KIND` is a request that never
-//! came to the device, because the store had no space for its data. For commands that take traces these are remarks,
-//! and the rest is a trace like others. Data is not in it.
+//! BYTES`, or `faults NS READS PROGRAMS ERASES` (those that fail of a million). `refused NS KIND` is a request that
+//! never came to the device, because the store had no space for its data. For commands that take traces these are
+//! remarks, and the rest is a trace like others. Data is not in it.
 
 use std::io::{self, BufRead, Write};
 

@@ -78,8 +78,8 @@ impl Nand {
     /// of them plane by plane. Gives the programs that were in their cell phase, by die.
     ///
     /// # Panics
-    /// If an event that was due before `now` was not delivered, if `dice` gives a number that is not in its range, or if
-    /// an operation in its cell phase overtook a program of the same block (see [`Nand::wake`]).
+    /// If an event that was due before `now` was not delivered, if `dice` gives a number that is not in its range, or
+    /// if an operation in its cell phase overtook a program of the same block (see [`Nand::wake`]).
     pub fn power_cut(&mut self, now: SimTime, dice: &mut dyn FnMut(u32) -> u32) -> Vec<CutProgram> {
         let lost = self.timeline.power_cut(now);
         let mut programs = Vec::new();

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use nand::Layout;
+use nand::{Layout, Work};
 use units::{Ppa, Superblock};
 
 /// Reads of the blocks of each die, since their superblock was erased or its refresh began.
@@ -26,8 +26,10 @@ impl ReadCounts {
         ReadCounts { limit, dies, counts: vec![0; (superblocks * dies) as usize], due: VecDeque::new() }
     }
 
-    /// A page of a block is read. Blocks of metadata do not count: their superblocks are collected all the time.
-    pub fn read(&mut self, layout: &Layout, ppa: Ppa) {
+    /// A page of a block is read, if the operation is a read. Blocks of metadata do not count: their superblocks are
+    /// collected all the time.
+    pub fn read(&mut self, layout: &Layout, work: Work) {
+        let Work::Read { ppa, .. } = work else { return };
         let sb = layout.superblock_of(ppa);
         let die = layout.die_of(ppa) - layout.geometry().dies_of(sb).start;
         let Some(count) = self.counts.get_mut((sb.0 * self.dies + die) as usize) else { return };
@@ -62,6 +64,10 @@ mod tests {
     use super::*;
     use crate::testing::small;
 
+    fn read(ppa: Ppa) -> Work {
+        Work::Read { ppa, units: 1 }
+    }
+
     #[test]
     fn a_block_is_due_after_one_read_more_than_the_limit_and_once() {
         let layout = Geometry { channels: 2, superblock_dies: 2, ..small().geometry }.layout();
@@ -69,6 +75,7 @@ mod tests {
         let first = layout.first_ppa(Superblock(2));
         let other = first.offset(layout.row_units());
         assert_ne!(layout.die_of(first), layout.die_of(other), "a block of another die");
+        let [first, other] = [first, other].map(read);
         let due = |counts: &ReadCounts| counts.due(|_| true);
         (0..3).for_each(|_| counts.read(&layout, first));
         (0..3).for_each(|_| counts.read(&layout, other));
@@ -85,7 +92,7 @@ mod tests {
     fn blocks_of_metadata_do_not_count() {
         let layout = small().geometry.layout();
         let mut counts = ReadCounts::new(&layout, 0);
-        counts.read(&layout, layout.first_ppa(Superblock(layout.geometry().data_superblocks)));
+        counts.read(&layout, read(layout.first_ppa(Superblock(layout.geometry().data_superblocks))));
         assert_eq!(counts.due(|_| true), None);
     }
 }
