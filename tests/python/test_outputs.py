@@ -154,6 +154,9 @@ def test_no_command_replaces_what_it_reads(ufsim: Command, tmp_path: Path) -> No
         (*fit, "--out", mine): mine,
         (*fit, "--out", base): base,
         (*fit, "--fit", f"{task}", "--out", task): task,
+        (*fit, "--keep", trace): trace,
+        ("linux", "--script", job, "--console", job): job,
+        ("linux", "--script", task, "--check", job, "--record", job, "--cuts", 1): job,
         ("tune", task, "--out", tmp_path): mine,
     }
     for arguments, path in told.items():
@@ -273,8 +276,10 @@ def test_what_is_not_to_be_replaced_is_told_before_anything_is_simulated(
     job.write_text(JOB.replace("io_size=4m", "io_size=900g"))
     (tmp_path / "x.parquet").write_bytes(b"ufsim store v1\n\0")
     (tmp_path / "c.png").symlink_to(job)
+    (tmp_path / "said").write_text("of somebody else")
     os.mkfifo(tmp_path / "x.state")
     told = {
+        ("linux", "--console", tmp_path / "said", "--", "true"): "what is there is no text of ufsim",
         ("run", job, "--profile", "tiny", "--log", tmp_path / "x.parquet"): "what is there is no Parquet file",
         ("compare", job, "--profile", "tiny", "--out", tmp_path, "--name", "c"): "c.png: not written: it is a symbolic",
         ("age", AGE.replace("200m", "900g"), "--profile", "tiny", "--out", tmp_path / "x.state"): "no ordinary file",
