@@ -18,10 +18,10 @@ import ufsim
 from live_disks import until
 from tools.hosts import hpb, map_plus, sqlite
 from tools.project import UFSIM
-from ufsim import linux, outputs
+from ufsim import linux
 from ufsim.cli.app import execute
 from ufsim.linux import cpio, cuts
-from ufsim.linux.cli import marked, starved
+from ufsim.linux.cli import starved
 from ufsim.linux.place import newest
 from ufsim.linux.session import Device, after_cut, manifest
 from ufsim.observe import Observed
@@ -122,16 +122,6 @@ def test_what_looks_at_a_file_system_after_a_cut_is_a_script(tmp_path, check):
     given = None if check is None else script(tmp_path, check)
     found = entries(after_cut(linux.Job(command=("true",), fs="ext4"), given, "console"))
     assert subprocess.run(["sh", "-n"], input=found["job/check"], check=False).returncode == 0
-
-
-def test_texts_of_a_guest_can_be_replaced_by_the_next() -> None:
-    events = "# tracer: nop\n#\n# entries-in-buffer/entries-written: 3/3\n  fio-1 [000]"
-    for text in (events, "[    0.000000] Linux version 6.1", ""):
-        made = marked(text, "events")
-        assert outputs.OWN_TEXT.begins(made.encode()) and not outputs.OWN_TEXT.begins(text.encode())
-        comment = f"# ufsim {ufsim.__version__}: events of a guest\n"
-        assert made.replace(comment, "") == text
-    assert marked(events, "events").startswith("# tracer: nop\n# ufsim ")
 
 
 def complaints(console: str) -> list[str]:

@@ -11,8 +11,9 @@ import pytest
 
 from conftest import ROOT, Command
 from small_disk import small_disk
-from ufsim import outputs
+from ufsim import __version__, outputs
 from ufsim.cli.exits import Exit
+from ufsim.linux.cli import marked
 
 PROGRAM = Path(sys.executable).with_name("ufsim")
 JOB = "[j]\nrw=randrw\nbs=4k\niodepth=4\nsize=40m\nio_size=4m\n"
@@ -110,6 +111,16 @@ def test_a_text_of_somebody_else_is_not_replaced(tmp_path: Path, text: str) -> N
             f"{path}: not written: what is there is no text of ufsim, and is not replaced"
         ]
         assert path.read_text() == text
+
+
+def test_texts_of_a_guest_can_be_replaced_by_the_next() -> None:
+    events = "# tracer: nop\n#\n# entries-in-buffer/entries-written: 3/3\n  fio-1 [000]"
+    for text in (events, "[    0.000000] Linux version 6.1", ""):
+        made = marked(text, "events")
+        assert outputs.OWN_TEXT.begins(made.encode()) and not outputs.OWN_TEXT.begins(text.encode())
+        comment = f"# ufsim {__version__}: events of a guest\n"
+        assert made.replace(comment, "") == text
+    assert marked(events, "events").startswith("# tracer: nop\n# ufsim ")
 
 
 def test_what_is_read_is_not_written_and_no_place_is_written_twice(tmp_path: Path) -> None:
