@@ -53,7 +53,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 	format clean clients test-device test-linux soak-device bench-device
 
 help:
-	@echo "make demo     compare four schemes on a phone in use (about two minutes); picture in out/demo.png"
+	@echo "make demo     compare four schemes on an aged device (about two minutes); picture in out/demo.png"
 	@echo "make test     everything that CI checks (twenty minutes)"
 	@echo "make quick    tests of the crates that have changed and of what depends on them directly (about two minutes)"
 	@echo "make example  the suite of tests for the scheme of the tutorial, a crate of its own, as its users run it"

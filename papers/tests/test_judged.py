@@ -200,6 +200,9 @@ def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
     found = intervals.jackknife(2.5, [(10 - value) / 3 for value in values])
     assert found is not None
     assert (found.low, found.high) == pytest.approx((2.5 - 3.182 * 0.6455, 2.5 + 3.182 * 0.6455), abs=1e-3)
+    # As many as no table has: values 1 to 40 have s = 11.69, Student's t for 39 degrees of freedom is 2.023.
+    found = intervals.jackknife(20.5, [(820 - value) / 39 for value in range(1, 41)])
+    assert found is not None and found.high == pytest.approx(20.5 + 2.023 * 11.690 / math.sqrt(40), abs=1e-3)
     assert intervals.jackknife(2.5, [1.0, None, 2.0]) is None, "without one of them nothing is left to compare"
     assert intervals.jackknife(True, [True, True]) == Interval(1.0, 1.0, None)
     assert intervals.jackknife(True, [True, False]) == Interval(0.0, 1.0, None)

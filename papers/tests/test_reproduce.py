@@ -28,7 +28,7 @@ from ufsim_papers.hpbvalve import result, setups, study
 from ufsim_papers.hpbvalve import runs as hpbvalve
 from ufsim_papers.intervals import Value
 from ufsim_papers.judged import Outcome, Part
-from ufsim_papers.measuring import Means, key, measured
+from ufsim_papers.measuring import Means, digest_of, key, measured
 from ufsim_papers.registry import FIGURES, select
 from ufsim_papers.report import report_html
 
@@ -202,6 +202,21 @@ def test_a_result_is_named_by_what_it_depends_on(tmp_path: Path) -> None:
     trace.write_text("other requests")
     kept(seed=1, workload=str(other))
     assert len(made) == 2
+
+
+def test_sources_are_all_modules_under_their_names(tmp_path: Path) -> None:
+    def found(**modules: str) -> str:
+        package = tmp_path / str(len(list(tmp_path.iterdir()))) / "package"
+        for name, text in modules.items():
+            file = package / f"{name.replace('__', '/')}.py"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        return digest_of(package)
+
+    first = found(a="1", room__b="2")
+    assert found(a="1", room__b="2") == first
+    others = [found(a="1", room__b="3"), found(a="1", room__c="2"), found(a="12", room__b=""), found(a="1")]
+    assert len({first, *others}) == 5
 
 
 def test_what_was_interrupted_goes_on_where_it_stopped(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median, median_low
 
-from ufsim.student import NORMAL, STUDENT
+from ufsim.student import student
 
 # A number, whether something holds, or nothing where there is nothing to compare.
 Value = float | bool | None
@@ -75,7 +75,7 @@ def jackknife(whole: Value, without: Sequence[Value]) -> Interval | None:
         return Interval(min(known), max(known), None)
     mean = sum(known) / count
     error = math.sqrt((count - 1) / count * sum((value - mean) ** 2 for value in known))
-    reach = error * (STUDENT[count - 2] if count - 2 < len(STUDENT) else NORMAL)
+    reach = error * student(count - 1)
     return Interval(whole - reach, whole + reach, WANTED_PERCENT)
 
 

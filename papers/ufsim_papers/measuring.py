@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import ufsim
+import ufsim_papers
 from ufsim import LeftOn, Result, RunStore, Spec, StateCache
 from ufsim_papers.figure import Point, Run, columns
 
@@ -118,8 +119,15 @@ def source(measure: Callable[[], Any]) -> str:
 
 @cache
 def sources() -> str:
-    """A digest of ufsim's own modules."""
+    """A digest of all modules of ufsim and of this package."""
+    return digest_of(Path(ufsim.__file__).parent, Path(ufsim_papers.__file__).parent)
+
+
+def digest_of(*packages: Path) -> str:
+    """A digest of packages: names and texts of their modules, those in rooms, too."""
     found = sha256()
-    for file in sorted(Path(ufsim.__file__).parent.glob("*.py")):
-        found.update(file.read_bytes())
+    for package in packages:
+        for file in sorted(package.rglob("*.py")):
+            found.update(f"{package.name}/{file.relative_to(package)}\n".encode())
+            found.update(sha256(file.read_bytes()).digest())
     return found.hexdigest()

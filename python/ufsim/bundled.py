@@ -12,6 +12,14 @@ PACKAGE = Path(__file__).parent
 FOLDERS = ("jobs", "samples")
 
 
+def is_there(path: str) -> bool:
+    """Whether a text names a file; a job of many options is too long a name for some systems."""
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
+
+
 def located(path: str | PathLike[str]) -> str:
     """The path itself, or that of the bundled file if nothing is there under this name."""
     given = Path(path)

@@ -1,7 +1,7 @@
-"""The demo: a recorded trace on a phone in use, under four schemes.
+"""The demo: a recorded trace on an aged device, under four schemes.
 
-What a phone in use is, by assumption (at four fifths full instead of nine tenths, GC has little to do and the schemes
-lie within 2 per cent of each other):
+What it assumes (at four fifths full instead of nine tenths, GC has little to do and the schemes lie within 2 per cent
+of each other):
 
 - the size of the disk on which the sample was recorded, 64 GiB, with the flash of profile `hp-ufs`
 - nine tenths full, and a year of small overwrites: `jobs/used-phone.fio` says how much, and why

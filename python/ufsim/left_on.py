@@ -61,7 +61,12 @@ class LeftOn:
             return parse(_core.simulate(spec.to_json()))
         key = self.machine(spec)
         with self._guard:
-            machine = self._machines.pop(key, None) or self._begun(key)
+            machine = self._machines.pop(key, None)
+            if machine is not None and machine.process.poll() is not None:
+                # Somebody has killed it, or memory ran out: the next one ages anew.
+                end(machine)
+                machine = None
+            machine = machine or self._begun(key)
             self._machines[key] = machine
             machine.users += 1
         try:
@@ -103,7 +108,7 @@ class LeftOn:
 
 
 def end(machine: Machine) -> None:
-    """Ends the process of a machine that makes no run."""
+    """Ends the process of a machine that makes no run, if it has not ended."""
     machine.process.kill()
     machine.process.communicate()
 

@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ufsim import _core, outputs
+from ufsim import _core, inputs, outputs
 from ufsim.results import text_logs
 from ufsim.results.request_log import room
 from ufsim.results.table_file import PART, TableFile
@@ -71,7 +71,7 @@ class Observed:
         _core.check_observed(self.timeline_window or WHOLE_RUN, self.step or STEP)
         # Of a spec for each seed, schemes repeat.
         if places := [*self.places(list(dict.fromkeys(spec.scheme for spec in specs))), *beside]:
-            outputs.apart(places, {*(file for spec in specs for file in spec.files()), *more})
+            outputs.apart(places, {*(file for spec in specs for file in inputs.files_read(spec)), *more})
 
     @contextmanager
     def of(self, spec: "Spec", *, alone: bool) -> "Iterator[Asked]":

@@ -22,7 +22,7 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from ufsim.inputs import is_there
+from ufsim.bundled import is_there
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,16 +2,15 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from os import PathLike
 from typing import Any, get_args
 
-from ufsim import _core, inputs
+from ufsim import _core
 from ufsim._options import Options, Precondition, Replay, RunOptions, Setting
 from ufsim.bundled import located
-from ufsim.documents import for_core, parse, parse_list
+from ufsim.documents import for_core, parse_list
 from ufsim.names import check_choice, check_profile, check_range, did_you_mean, nearest, plain
 
 __all__ = [
@@ -116,16 +115,6 @@ class Spec(Options):
             meant = None if key in key_names() else nearest(key, key_names())
             if meant is not None:
                 raise _core.ConfigError(f"settings has no key '{key}'; did you mean '{meant}'?")
-
-    def files(self) -> list[str]:
-        """Paths of the files that are read for it, with those that its profile extends."""
-        named = inputs.files_of(asdict(self))
-        below: list[str] = []
-        if "profile" in named:
-            # One that is wrong is told elsewhere, and better.
-            with suppress(_core.ConfigError, OSError):
-                below = parse(_core.profile_description(named["profile"], "{}"))["extends"]
-        return [*named.values(), *filter(inputs.is_there, below)]
 
     def to_json(self) -> str:
         """The form that `_core.simulate` takes."""

@@ -143,7 +143,7 @@ class Noise:
 
     def __init__(self) -> None:
         made = recording([1e5] * 200, gap_ns=1e9)
-        self.recorded = [Recorded(None, made)]  # type: ignore[arg-type]
+        self.recorded = [Recorded(None, made, "")]  # type: ignore[arg-type]
         self.losses = [Loss(made)]
 
     def run(self, place: int, values: tuple[int, ...], seed: int) -> np.ndarray:

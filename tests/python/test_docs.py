@@ -142,6 +142,15 @@ def test_documents_name_files_that_are_there() -> None:
                 assert (path.parent / target).exists(), f"{path.relative_to(ROOT)}: {target}"
 
 
+def test_pages_name_tests_that_are_there() -> None:
+    sources = [*(ROOT / "crates").rglob("*.rs"), *(ROOT / "tests/python").glob("*.py")]
+    there = {name for path in sources for name in re.findall(r"\b(?:fn|mod|def) (\w+)", path.read_text())}
+    for name in ("power-cuts", "promises"):
+        named = re.findall(r"`([a-z0-9]+(?:_[a-z0-9]+)+)`", (ROOT / f"docs/explanation/{name}.md").read_text())
+        assert len(named) > 10
+        assert not set(named) - there, f"{name}.md names tests that do not exist"
+
+
 def made(path: Path) -> bool:
     """A page that has no file, for it is made."""
     name = os.path.relpath(path.resolve(), ROOT / "docs")

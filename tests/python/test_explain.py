@@ -11,7 +11,7 @@ import pytest
 import ufsim as package
 from conftest import Command
 from ufsim.plots.explain import STAGE_COLOURS, explain_figure
-from ufsim.results.explain import BEHIND, COLUMNS, Log, in_words, made_of
+from ufsim.results.explain import BEHIND, COLUMNS, Log, if_free, in_words, made_of
 
 JOB = "rw=randrw rwmixread=50 bs=16k iodepth=8 size=64m io_size=24m"
 
@@ -57,6 +57,13 @@ def test_bands_are_cut_at_percentiles_and_add_up(tmp_path: Path) -> None:
     assert told.startswith("slowest 0.1% of reads, 10.0 ms in the mean: 99% in the device, while a map flush held")
     [worst] = log.slowest(log.chosen("read"), 1)
     assert (worst["latency_ns"], worst["stages"]) == (10_000_000, {"map_flush": 9_900_000, "flash_read": 100_000})
+
+
+def test_there_may_be_more_bands_than_a_byte_counts(tmp_path: Path) -> None:
+    log = Log(made(tmp_path / "log.parquet", list(range(1, 401)), {"flash_read": list(range(1, 401))}))
+    bands = log.bands(log.chosen("read"), [place / 2 for place in range(1, 200)])
+    assert [band.mean_ns for band in bands] == [2 * place + 1.5 for place in range(200)]
+    assert [band.stages["flash_read"] for band in bands] == [band.mean_ns for band in bands]
 
 
 def test_bands_of_a_run_hold_every_measured_request(logs: list[Path]) -> None:
@@ -173,3 +180,12 @@ def test_roots_are_the_whole_time_of_the_slowest(tmp_path: Path) -> None:
         roots = log.roots(log.chosen(kind), 1.0)
         assert sum(root.share for root in roots.values()) == pytest.approx(1)
         assert not set(roots) & set(BEHIND), "something completes while they wait"
+
+
+def test_a_log_of_one_seed_is_run_again_with_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """An aged device draws at random, so that a run without `seeds` would be five."""
+    shared = {"profile": "tiny", "age": "rw=randwrite bs=4k size=16m", "cache": tmp_path / "states"}
+    package.run("rw=randread bs=4k size=1m", "ufs", seeds=1, log=tmp_path / "log.parquet", **shared)
+    with caplog.at_level("INFO", "ufsim"):
+        if_free(Log(tmp_path / "log.parquet"), tmp_path)
+    assert "seeds" not in caplog.text

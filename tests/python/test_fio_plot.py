@@ -43,6 +43,17 @@ def test_schemes_are_folders_and_jobs_and_depths_are_names(folders: list[Path]) 
     assert [sorted(path.name for path in folder.iterdir()) for folder in folders] == [names, names]
 
 
+def test_no_point_lies_in_the_place_of_another(tmp_path: Path) -> None:
+    for name in ("a/b.fio", "a_b.fio"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("[j]\nrw=randread\nbs=4k\nsize=1m\n")
+    grid = '[fixed]\nprofile = "tiny"\n[axes]\nworkload = ["a/b.fio", "a_b.fio"]\n'
+    (tmp_path / "grid.toml").write_text(grid)
+    made = ufsim.sweep(tmp_path / "grid.toml", tmp_path / "sweep").to_fio(tmp_path / "fio")
+    assert [folder.name for folder in made] == ["workload=a_b.fio", "workload=a_b.fio,2"]
+    assert all((folder / "randread-1-1.json").is_file() for folder in made)
+
+
 def test_fio_plot_draws_a_sweep(folders: list[Path]) -> None:
     place = folders[0].parent
     one = folders[0].name

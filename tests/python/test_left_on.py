@@ -44,6 +44,16 @@ def test_what_a_run_raises_is_raised_here() -> None:
         assert machines.simulated(spec())["digest"] == alone(spec()), "the machine is still there"
 
 
+def test_a_machine_that_was_killed_is_aged_anew() -> None:
+    with LeftOn() as machines:
+        digest = machines.simulated(spec())["digest"]
+        (machine,) = machines._machines.values()
+        machine.process.kill()
+        machine.process.wait()
+        assert [machines.simulated(spec())["digest"] for _ in range(2)] == [digest, digest]
+        assert len(machines._machines) == 1
+
+
 def test_a_machine_that_has_not_aged_is_refused() -> None:
     with LeftOn() as machines, pytest.raises(OptionError, match=r"--stay-on \(stay_on\) has no effect without --age"):
         machines.simulated(replace(spec(), age=None))

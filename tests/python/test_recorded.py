@@ -59,6 +59,16 @@ def test_frames_have_the_traced_device_as_a_scheme(comparison: Comparison) -> No
     assert "<th" in comparison._repr_html_() and "recorded" in comparison._repr_html_()
 
 
+def test_the_traced_device_shows_itself_and_says_what_it_has_not(comparison: Comparison) -> None:
+    recorded = comparison.recorded
+    assert recorded is not None and repr(recorded).endswith("t.csv: 6 requests>")
+    assert "<td>read</td>" in recorded._repr_html_()
+    with pytest.raises(AttributeError, match=r"^a result of scheme 'recorded' has no 'mapping_share': what it needs"):
+        _ = recorded.mapping_share
+    with pytest.raises(AttributeError, match="no field 'latencyns'; did you mean 'latency_ns'"):
+        _ = recorded.latencyns
+
+
 def test_a_trace_without_completions_has_nothing_to_show(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(HEADER + "0,write,x,8,4096,,,app\n")

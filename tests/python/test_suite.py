@@ -5,6 +5,7 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
@@ -47,7 +48,7 @@ def printed(suite: Suite, width: int = 80) -> str:
 
 def test_names_are_as_long_as_it_takes_to_tell_them_apart(suite: Suite) -> None:
     assert suite.names == ["a/chrome", "b/chrome"]
-    assert suite["b/chrome"] is suite[1] is suite["traces/b/chrome"]
+    assert suite["b/chrome"] is suite[1] is suite[np.int64(1)] is suite["traces/b/chrome"]
     assert [comparison.workload for comparison in suite] == ["traces/a/chrome", "traces/b/chrome"]
     with pytest.raises(KeyError, match="the suite has a/chrome, b/chrome"):
         suite["twitter"]

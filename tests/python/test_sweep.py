@@ -21,7 +21,7 @@ from ufsim.sweeps import grid as grids
 from ufsim.sweeps import statistics
 from ufsim.sweeps.execute import Turns
 from ufsim.sweeps.latin import Range, drawn
-from ufsim.sweeps.points import labels_of, points_of
+from ufsim.sweeps.points import folders_of, labels_of, moved, points_of
 from ufsim.sweeps.show import listed
 
 JOB = "rw=randrw bs=4k iodepth=4 size={range_mib}m io_size=1m"
@@ -96,6 +96,14 @@ def test_a_latin_hypercube_meets_every_part_of_every_range_once() -> None:
     assert sorted(whole) == [1] * 10 + [2] * 10 + [3] * 10 + [4] * 10
 
 
+def test_a_point_that_is_drawn_again_is_no_repetition(tmp_path: Path) -> None:
+    fixed = {"workload": "rw=randwrite bs=4k size=1m", "profile": "tiny", "scheme": "hpb"}
+    sweep = lab.sweep({"fixed": fixed, "sample": {"points": 6, "axes": {"host_memory_mib": [1, 2]}}}, tmp_path)
+    means = sweep.means()
+    assert (sweep.points, list(means["host_memory_mib"]), list(means["seeds"])) == (2, [1, 2], [1, 1])
+    assert means["throughput_mib_per_s_ci95"].isna().all()
+
+
 @pytest.mark.parametrize(
     ("tables", "told"),
     [
@@ -104,6 +112,8 @@ def test_a_latin_hypercube_meets_every_part_of_every_range_once() -> None:
         ({"fixed": FIXED, "axes": {"range_mib": [1], "gc.start_superblock": [9]}}, "mean 'gc.start_superblocks'"),
         ({"fixed": FIXED, "axes": {"range_mib": 8}}, r"axes.range_mib is 8; allowed: a list of values"),
         ({"fixed": FIXED, "axes": {"range_mib": [8, 8]}}, "axes.range_mib has 8 twice"),
+        ({"fixed": FIXED, "axes": {"range_mib": [8, 8.0]}}, "axes.range_mib has 8 twice"),
+        ({"fixed": FIXED, "zip": [{"range_mib": [8, 4, 8], "seed": [1, 2, 1]}]}, "zip has range_mib=8, seed=1 twice"),
         ({"fixed": FIXED, "axes": {"range_mib": [[8]]}}, r"axes.range_mib has \[8\]; allowed: texts, numbers"),
         ({"fixed": FIXED}, r"\{range_mib\} stands in a text; allowed: axes of this grid: none"),
         ({"fixed": FIXED, "axes": {"range_mib": [8], "other": [1]}}, "'other' is no axis or field"),
@@ -253,6 +263,20 @@ def test_a_result_does_not_say_where_the_grid_lies(tmp_path: Path) -> None:
     assert json.loads(found[0][1])["workload"] == "job.fio"
 
 
+def test_folders_of_files_are_told_as_the_grid_names_them() -> None:
+    for there, said, told in (
+        ("/a/grid/jobs/j.fio", "jobs/j.fio", ("/a/grid/", "")),
+        ("/tmp/u/j.fio", "/a/j.fio", ("/tmp/u/", "/a/")),
+        ("sub/j.fio", "j.fio", ("sub/", "")),
+        ("j.fio", "j.fio", ("", "")),
+        ("rw=read size=8m", "rw=read size={n}m", ("", "")),
+    ):
+        assert folders_of(there, said) == told
+    value = {"a": ["/t/u/x: line 3", 4], "b": {"c": "./t/u/x /t/u/y"}}
+    assert moved(value, "/t/u/", "") == {"a": ["x: line 3", 4], "b": {"c": "./t/u/x y"}}
+    assert moved(value, "", "z/") == value
+
+
 def test_means_have_intervals_by_student() -> None:
     assert half_width([1.0, 2.0, 6.0]) == pytest.approx(4.303 * math.sqrt(7 / 3))
     assert half_width([5.0]) is None
@@ -266,6 +290,29 @@ def test_means_have_intervals_by_student() -> None:
     assert list(found.y) == [3.0, 4.0]
     assert found.y_ci95[0] == pytest.approx(4.303 * math.sqrt(7 / 3))
     assert math.isnan(found.y_ci95[1])
+
+
+@pytest.mark.parametrize("axes", [["a", "seed"], []])
+def test_means_of_nothing_are_no_rows(axes: list[str]) -> None:
+    frame = pd.DataFrame({"a": pd.Series([], dtype="str"), "seed": [], "y": []})
+    found = statistics.means(frame, axes, ["y"])
+    assert (len(found), list(found)) == (0, [*axes[:1], "seeds", "y", "y_ci95"])
+
+
+def test_a_sweep_whose_points_have_all_failed_has_no_means(tmp_path: Path) -> None:
+    (tmp_path / "bad.csv").write_text("no trace\n")
+    sweep = lab.sweep({"fixed": {"workload": str(tmp_path / "bad.csv")}, "axes": {"scheme": ["ufs"]}}, tmp_path / "out")
+    assert len(sweep.failures) == 1 and len(sweep.means()) == 0
+
+
+def test_aged_states_lie_where_the_cache_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UFSIM_CACHE", str(tmp_path / "usual"))
+    fixed = {"workload": "rw=read bs=4k size=1m", "profile": "tiny", "age": "rw=write bs=4k size=1m", "scheme": "ufs"}
+    grid = {"fixed": fixed, "axes": {"seed": [1]}}
+    for number, cache in enumerate([str(tmp_path / "text"), tmp_path / "path"]):
+        assert not lab.sweep(grid, tmp_path / f"out-{number}", cache=cache).failures
+        assert len(list(Path(cache).glob("*.state"))) == 1
+    assert not (tmp_path / "usual").exists()
 
 
 def test_axes_explain_what_an_analysis_of_variance_gives_them() -> None:

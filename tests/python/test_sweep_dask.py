@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,10 @@ import pytest
 import ufsim as lab
 from conftest import Command
 from test_sweep import AGE, FIXED, written
-from ufsim.sweeps import dask_run
+from ufsim import inputs
+from ufsim.sweeps import dask_run, work
+from ufsim.sweeps.grid import grid_of, read_grid
+from ufsim.sweeps.points import points_of
 
 GRID = {
     "fixed": {**FIXED, "workload": "job.fio"},
@@ -119,10 +123,66 @@ def test_what_is_not_shared_is_sent(cluster: Processes, tmp_path: Path, ufsim: C
     assert done.returncode == 0, done.stderr
     lab.sweep(grid, here, jobs=1, cache=lab.StateCache(tmp_path / "states"))
     assert files_of(out) == files_of(here)
-    sent = list(tmp_path.glob("process-*/ufsim-*/file"))
-    assert any(path.read_bytes() == (grid.parent / "job.fio").read_bytes() for path in sent)
-    assert any(path.stat().st_size > 10_000 for path in sent), "states come along, too"
+    jobs = list(tmp_path.glob("process-*/ufsim-*/job.fio"))
+    assert any(path.read_bytes() == (grid.parent / "job.fio").read_bytes() for path in jobs)
+    states = list(tmp_path.glob("process-*/ufsim-*/state"))
+    assert any(path.stat().st_size > 10_000 for path in states), "states come along, too"
     assert not list(tmp_path.glob("process-*/cache"))
+
+
+TRACE = "time_ns,op,device,sector,bytes,flags,latency_ns,process\n5,read,d,80,4096,,,main\n9,write,d,160,8192,,,main\n"
+NAMED = {
+    "jobs/j.fio": "[a]\ninclude part.inc\n[b]\nread_iolog=../logs/l\n",
+    "jobs/part.inc": "rw=read\nsize=1m\nioengine=libaio\n",
+    "logs/l": "fio version 2 iolog\nf add\nf open\nf read 0 8192\n",
+    "db.toml": '[sqlite]\noperations = ["insert"]\ntransactions = 3\n',
+    "phone.toml": '[phone]\napps = ["TW"]\nuse_s = 1\nrounds = 1\n[[app]]\nname = "TW"\ntrace = "traces/t.csv"\n',
+    "traces/t.csv": TRACE,
+    "mine.toml": 'extends = "below/base.toml"\n',
+    "below/base.toml": 'extends = "tiny"\n[nand]\ntlc_read_us = 61\n[assumed]\n"nand.tlc_read_us" = "a guess"\n',
+}
+WORKLOADS = ["jobs/j.fio", "db.toml", "phone.toml", "traces/t.csv"]
+
+
+def named_in(folder: Path, workloads: list[str]) -> Path:
+    """A grid whose files name others."""
+    for name, text in NAMED.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    fixed = {"profile": "mine.toml", "scheme": "ufs", "age": "rw=randwrite bs=4k size=8m"}
+    return written({"fixed": fixed, "axes": {"workload": workloads}}, folder / "grid.toml")
+
+
+def test_files_arrive_with_those_that_they_name(tmp_path: Path) -> None:
+    grid = named_in(tmp_path / "grid", [*WORKLOADS, "traces"])
+    for point in points_of(read_grid(grid)):
+        files = {name: Path(path) for name, path in inputs.files_of(asdict(point.spec)).items()}
+        parcels = {name: work.parcel_of(name, str(path)) for name, path in files.items()}
+        assert {name: parcel.meant.split("/")[-1] for name, parcel in parcels.items()} == {
+            name: path.name for name, path in files.items()
+        }
+        there = replace(point.spec, **{name: work.path_of(parcel) for name, parcel in parcels.items()})
+        assert inputs.of_spec(there) == inputs.of_spec(point.spec)
+        assert there.workload != point.spec.workload and there.profile != point.spec.profile
+
+
+def test_a_worker_refuses_other_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = {"fixed": {"workload": "rw=read bs=4k size=${SIZE}", "profile": "tiny"}, "axes": {"seed": [1]}}
+    monkeypatch.setenv("SIZE", "1m")
+    (point,) = points_of(grid_of(grid))
+    order = dask_run.order_of(point, dask_run.Cluster("", tmp_path), [], inputs.Known())
+    assert not work.simulate(order, None).error
+    monkeypatch.setenv("SIZE", "2m")
+    assert "says something else on a worker" in work.simulate(order, None).error
+
+
+def test_all_kinds_of_files_are_sent(cluster: Processes, tmp_path: Path) -> None:
+    grid, out, here = named_in(tmp_path / "grid", WORKLOADS), tmp_path / "out", tmp_path / "here"
+    cluster.scheduler(), cluster.worker()
+    done = lab.sweep(grid, out, dask=cluster.address, ship=True)
+    assert not done.failures and len(done.frame) == len(WORKLOADS)
+    lab.sweep(grid, here, jobs=1, cache=lab.StateCache(tmp_path / "states"))
+    assert files_of(out) == files_of(here)
 
 
 def test_a_point_that_fails_on_a_worker_is_told(cluster: Processes, tmp_path: Path, ufsim: Command) -> None:

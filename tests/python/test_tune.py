@@ -127,6 +127,7 @@ def test_values_that_a_device_refuses_are_trials_that_failed(tmp_path: Path) -> 
         ({"aim": {"minimise": "write_p9"}}, "aim.minimise is 'write_p9'; allowed: .*did you mean 'write_p99_ns'"),
         ({"aim": {"minimise": "iops", "keep": {"column": "iops"}}}, "aim.keep is"),
         ({"search": {"runs": 1, "seeds": [1, 2]}}, "search.runs is 1; allowed: at least one for each of the 2 seeds"),
+        ({"search": {"seeds": [3, 1, 3]}}, "search.seeds has 3 twice; allowed: each seed once"),
         ({"search": {"budget": 1}}, "search is 'budget'; allowed: runs, seeds, seed"),
         ({"fixed": {**FIXED, "nand.tlc_program_us": 5}}, "'nand.tlc_program_us' stands twice"),
         ({"fixed": {**FIXED, "nand.planes": 0}}, "before the search: at seed=1: .*nand.planes"),

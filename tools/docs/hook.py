@@ -23,10 +23,10 @@ ROOT_PAGES = {
     "architecture.md": "ARCHITECTURE.md",
     "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
+    "index.md": "README.md",
     **papers.DOCUMENTS,
 }
-# In the root, README is what the first page is here.
-PAGES_OF = {document: page for page, document in ROOT_PAGES.items()} | {"README.md": "index.md"}
+PAGES_OF = {document: page for page, document in ROOT_PAGES.items()}
 
 MARK = re.compile(r"^<!-- ([a-z]+)(?: ([\w./+-]+))? -->$", re.MULTILINE)
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)

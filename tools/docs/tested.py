@@ -4,6 +4,7 @@ from typing import Any
 
 from tools.docs.measured import DATA, of_version
 from tools.records import kept
+from ufsim import schemes as schemes_of_today
 from ufsim.cli.progress import clock
 from ufsim_papers.markdown import code, table
 
@@ -15,12 +16,14 @@ def soak() -> str:
         [code(name), f"{one['cases']:,}", f"{one['cuts']:,}", f"{one['longest_recovery_ms']:.0f}"]
         for name, one in record["schemes"].items()
     )
+    newer = [code(one["name"]) for one in schemes_of_today() if one["name"] not in record["schemes"]]
     moments = ([name, f"{count:,}"] for kind in ("moments", "circumstances") for name, count in record[kind].items())
     return "\n".join(
         [
             told(record, f"{record['cuts']:,} power cuts"),
             table(("the device was doing, or what else was going on", "power cuts>"), moments),
             table(("scheme", "cases>", "power cuts>", "longest recovery ms>"), schemes),
+            *([f"Not in it are schemes that are newer than it: {', '.join(newer)}.\n"] if newer else []),
         ]
     )
 

@@ -244,6 +244,19 @@ fn an_older_entry_with_its_older_data_is_refused() {
     assert!(error.to_string().starts_with("is damaged: its table is not the one that was written last; "), "{error}");
 }
 
+/// A damaged entry may name a unit that the device has not got.
+#[test]
+fn no_unit_is_named_that_is_none() {
+    let disk = MemoryDisk::default();
+    let mut store = FileStore::on(disk.clone(), UNITS).expect("an empty disk");
+    (1..=6).for_each(|unit| change(&mut store, unit, 9).expect("memory"));
+    let mut bytes = disk.bytes();
+    // The first entry is no longer among the changes that the record repeats.
+    bytes[TABLE..TABLE + 4].fill(0x7e);
+    let error = FileStore::on(MemoryDisk::of(bytes), UNITS).map(drop).expect_err("it is damaged").to_string();
+    assert!(error.contains("1 of 6 units are lost, which the table does not name; "), "{error}");
+}
+
 /// Heads and table as they once were fit each other. But data has come to slots that were free.
 #[test]
 fn an_older_table_is_refused_for_the_data_that_came_later() {

@@ -260,7 +260,8 @@ params::params! {
         idle_gain_percent: count(1 to 100) = 10, "of no effect without gc.idle_after_ms";
         /// Hot data have superblocks of their own, those from the host and those that GC copies. A region of this size
         /// is hot while the host writes it more than twice as often as the mean; a byte of SRAM counts for each. In SLC
-        /// mode, with FUA, and for copies at the reserve, hot and other data share superblocks. "none": always.
+        /// mode, with FUA, and for copies at the reserve, hot and other data share superblocks. "none": they
+        /// always do.
         hot_region_kib: count_or("none" 4 to 1048576) = "none", "HP-UFS authors' prototype: host data and copies";
     }
 }
@@ -339,7 +340,7 @@ units::kinds! {
     pub DirtyFrom {
         /// When the page has been programmed: until then it is read from the write buffer.
         Program = "program";
-        /// When the device accepts the write.
+        /// When the device accepts the write, so that the group stays dirty while a page of it is in the write buffer.
         Write = "write";
     }
 }

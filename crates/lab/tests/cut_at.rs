@@ -28,6 +28,29 @@ fn a_cut_ends_the_run_and_every_scheme_recovers() {
     }
 }
 
+/// Recovery looks at the first page of each die that a metadata superblock has, and at no other.
+#[test]
+fn recovery_reads_as_many_first_pages_as_superblocks_have_dies() {
+    let first_pages = |dies: u64| {
+        let keys = [
+            ("superblock.dies", dies),
+            ("nand.pages_per_block", 4),
+            ("nand.page_kib", 32),
+            ("nand.channels", 8),
+            ("nand.data_superblocks", 5600 / dies),
+            ("nand.meta_superblocks", 320 / dies),
+            ("sram.pool_kib", 4096),
+            ("sram.reserve_kib", 2048),
+        ];
+        let mut spec = spec("ufs", Some("20ms"));
+        spec.set = keys.map(|(key, number)| (key.to_owned(), number.into())).into();
+        let told = run(&spec).expect("nothing fails").power_cut.expect("the power was cut");
+        told.flash["read"]
+    };
+    let [one, all] = [1, 8].map(first_pages);
+    assert!(one.abs_diff(all) < 160, "320 blocks begin with a page, but it takes {one} reads in place of {all}");
+}
+
 #[test]
 fn a_run_that_ends_before_says_so() {
     let result = run(&spec("ufs", Some("10min"))).expect("nothing fails");

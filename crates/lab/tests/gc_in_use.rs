@@ -67,6 +67,26 @@ fn in_idle_time_superblocks_become_free_up_to_the_mark_for_every_scheme() {
     }
 }
 
+/// A request that comes and goes during a step beside it ends the idle time, too.
+#[test]
+fn a_request_during_a_step_postpones_the_next_one() {
+    let steps = |runs| {
+        let set = [
+            ("gc.idle_after_ms", "50"),
+            ("gc.idle_superblocks", "60"),
+            ("gc.idle_gain_percent", "1"),
+            ("gc.runs", runs),
+        ];
+        // Every 10 ms, but for one rest in which GC begins.
+        let times = (0..1_000).map(|turn| 10 * turn).filter(|ms| !(8_000..8_070).contains(ms));
+        let run = used(&spec("ideal", &set), times.map(|ms| at(ms, request(WorkOp::Read, ms, 1))));
+        assert!(run.sim_seconds > 9.9 && counter(&run, "gc_idle_steps") > 0, "{runs}");
+        counter(&run, "gc_idle_steps")
+    };
+    let (alone, beside) = (steps("alone"), steps("beside"));
+    assert!(beside <= alone + 1, "{beside} steps beside commands, {alone} alone");
+}
+
 #[test]
 fn what_gains_too_little_is_left_and_the_device_comes_to_rest() {
     let set = [("gc.idle_after_ms", "5"), ("gc.idle_superblocks", "159"), ("gc.idle_gain_percent", "100")];

@@ -1,11 +1,11 @@
 //! WriteBooster as the host of a run controls it: rates with and without it, when it is flushed, and keys that do not
 //! fit. On the device of HP-UFS with less flash.
 
-use crate::common::{SMALL_MIB, counter, replay, request, small_hp_ufs};
+use crate::common::{SMALL_MIB, closed, counter, replay, request, small_hp_ufs, tiny};
 use serde_json::Value;
-use ufsim_lab::{RunResult, Spec};
+use ufsim_lab::{RunResult, Spec, schemes};
 use units::SimTime;
-use workload::{ReplayMode, WorkOp, WorkRequest};
+use workload::{ReplayMode, Rng, WorkOp, WorkRequest};
 
 /// Units of a superblock in SLC mode: 21 of 64 pages, on two planes of eight dies, four units each.
 const SLC_UNITS: u64 = 21 * 2 * 8 * 4;
@@ -58,6 +58,24 @@ fn writes_are_as_fast_as_slc_while_the_host_wants_it_and_there_is_room() {
         let off = took / expected - 1.0;
         assert!(off.abs() < 0.03, "on: {on}, {units} units: {took:.0} us, {expected:.0} expected");
         assert_eq!(counter(&run, "slc_units_programmed"), boosted_units);
+    }
+}
+
+/// A buffer with room of its own gives other data none when it is folded, so a full device must not look for it there.
+#[test]
+fn a_full_device_whose_buffer_has_its_own_room_takes_writes_for_every_scheme() {
+    let mut rng = Rng::from_seed(3);
+    let units = 27_648;
+    let fill = (0..units).step_by(WRITE_UNITS as usize).map(|at| request(WorkOp::Write, at, WRITE_UNITS));
+    let again = (0..50_000).map(|_| request(WorkOp::Write, rng.below(units), 1));
+    let requests: Vec<_> = fill.chain(again).collect();
+    for preset in schemes() {
+        let mut spec = tiny(preset.name, 1);
+        let set: [(&str, Value); 3] =
+            [("slc.superblocks", 10.into()), ("slc.write_booster", true.into()), ("slc.user_space", "reduced".into())];
+        spec.set = set.map(|(key, value)| (key.to_owned(), value)).into();
+        let run = closed(&spec, requests.clone(), 8).unwrap_or_else(|error| panic!("{}: {error}", preset.name));
+        assert!(counter(&run, "slc_units_programmed") > 0, "{}", preset.name);
     }
 }
 

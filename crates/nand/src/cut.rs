@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use units::{Ppa, SimTime};
 
-use crate::geometry::CellType;
+use crate::geometry::{CellType, MOST_ROW_UNITS};
 use crate::nand::{Blind, Nand};
 use crate::op::Work;
 use crate::state::Mark;
@@ -32,7 +32,7 @@ pub struct CutProgram {
     token: u32,
     ppa: Ppa,
     units: u32,
-    readable: u64,
+    readable: u128,
 }
 
 impl CutProgram {
@@ -53,7 +53,7 @@ impl CutProgram {
 
     /// Bit `i` is set if unit `i` of the program can be read correctly, padding included. The other units are blank or
     /// unreadable.
-    pub fn readable(&self) -> u64 {
+    pub fn readable(&self) -> u128 {
         self.readable
     }
 
@@ -78,9 +78,8 @@ impl Nand {
     /// of them plane by plane. Gives the programs that were in their cell phase, by die.
     ///
     /// # Panics
-    /// If an event that was due before `now` was not delivered, if `dice` gives a number that is not in its range, if a
-    /// program of more than 64 units is in its cell phase, or if an operation in its cell phase overtook a program of
-    /// the same block (see [`Nand::wake`]).
+    /// If an event that was due before `now` was not delivered, if `dice` gives a number that is not in its range, or if
+    /// an operation in its cell phase overtook a program of the same block (see [`Nand::wake`]).
     pub fn power_cut(&mut self, now: SimTime, dice: &mut dyn FnMut(u32) -> u32) -> Vec<CutProgram> {
         let lost = self.timeline.power_cut(now);
         let mut programs = Vec::new();
@@ -105,8 +104,8 @@ impl Nand {
     }
 
     /// Leaves of a program what `dice` decide. Gives a bit for each unit that can be read correctly.
-    fn tear(&mut self, ppa: Ppa, units: u32, dice: &mut dyn FnMut(u32) -> u32) -> u64 {
-        assert!(units <= u64::BITS, "program of {units} units at {ppa}: a bit mask of 64 is not enough");
+    fn tear(&mut self, ppa: Ppa, units: u32, dice: &mut dyn FnMut(u32) -> u32) -> u128 {
+        const { assert!(MOST_ROW_UNITS <= u128::BITS, "a bit for each unit of a program") };
         let mut roll = |n| {
             let number = dice(n);
             assert!(number < n, "the dice gave {number}, which is not in 0..{n}");
@@ -117,7 +116,7 @@ impl Nand {
         let is_metadata = self.layout.geometry().cell(self.layout.superblock_of(ppa)) == CellType::Slc;
         let garble = self.blind == Some(Blind::ToUserData) && !is_metadata;
         let keep_mark = self.blind == Some(Blind::ToMetadata) && is_metadata;
-        let mut readable = 0u64;
+        let mut readable = 0u128;
         for first in (0..units).step_by(page_units as usize) {
             match roll(3) {
                 0 if keep_mark => {}

@@ -19,7 +19,8 @@ units::kinds! {
     pub MetadataPrograms {
         /// tPROG for a page on every plane.
         Pages = "pages";
-        /// tPROG for seven of eight units.
+        /// tPROG for seven of eight units, as in the HP-UFS authors' prototype: its test for a program that goes on in
+        /// the same page compares a unit with a channel.
         AsPublished = "as-published";
     }
 }
@@ -29,9 +30,7 @@ params::params! {
     pub WhatIfParams {
         /// Flash operations that take no time, though they are done and counted. A result says so.
         free: choice(FreeWork) = Nothing, "a device has to do all of its work";
-        /// How long programs of metadata take. "as-published": as in the HP-UFS authors' prototype, whose test for a
-        /// program that goes on in the same page compares a unit with a channel, so that seven of eight units take
-        /// tPROG each. A result says so.
+        /// How long programs of metadata take. A result says so if it is not "pages".
         metadata_programs: choice(MetadataPrograms) = Pages, "the units of a page are programmed together";
         /// Copies beside those of GC, in per cent of the data from the host: pages at random places that hold data,
         /// each searched, read and programmed as GC does it. base-dftl, mini-page and msftl alone. A result says so.

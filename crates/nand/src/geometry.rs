@@ -50,6 +50,8 @@ params::params! {
 
 /// Most that a program writes: three pages of 16 KiB on six planes.
 const MOST_ROW_KIB: u32 = 288;
+/// The same in units.
+pub(crate) const MOST_ROW_UNITS: u32 = MOST_ROW_KIB / UNIT_KIB as u32;
 
 /// Sizes of the flash array. Each counts items of the next smaller kind.
 ///

@@ -411,7 +411,9 @@ impl Nand {
         let page = place.page * geometry.word_line_pages + first;
         let one_shot = geometry.word_line_pages > 1;
         let cell = self.state.cell(place.superblock);
-        if let Some(published) = self.timing.as_published(cell, work.kind(), units) {
+        // User data may be in SLC mode, too.
+        let is_metadata = geometry.cell(place.superblock) == CellType::Slc;
+        if let Some(published) = self.timing.as_published(is_metadata, work.kind(), units) {
             return published;
         }
         self.timing.cell_of_pages(cell, work.kind(), page, last - first + 1, one_shot)

@@ -178,10 +178,10 @@ impl Timing {
 
     /// Duration of a metadata program of so many units where seven of eight are charged, as was published; `None` where
     /// that is not asked for.
-    pub fn as_published(&self, cell: CellType, kind: Kind, units: u32) -> Option<Nanos> {
+    pub fn as_published(&self, is_metadata: bool, kind: Kind, units: u32) -> Option<Nanos> {
         let slips = self.metadata_programs == MetadataPrograms::AsPublished;
         let charged = u64::from((7 * units).div_ceil(8));
-        (slips && (cell, kind) == (CellType::Slc, Kind::Program)).then(|| Nanos(self.slc.program.0 * charged))
+        (slips && is_metadata && kind == Kind::Program).then(|| Nanos(self.slc.program.0 * charged))
     }
 
     /// Duration of the cell phase of a read or program of pages that differ, or of several at once. `page` is the first
@@ -249,13 +249,13 @@ mod tests {
     #[test]
     fn seven_of_eight_units_of_metadata_are_charged_as_was_published() {
         let what_if = WhatIfParams { metadata_programs: MetadataPrograms::AsPublished, ..WhatIfParams::default() };
-        let program = |what_if: &WhatIfParams, cell, units| {
+        let program = |what_if: &WhatIfParams, is_metadata, units| {
             let timing = timing_with(what_if);
-            timing.as_published(cell, Kind::Program, units).map(|time| time.0 / 1000)
+            timing.as_published(is_metadata, Kind::Program, units).map(|time| time.0 / 1000)
         };
         // 64 units on eight channels: 1.05 ms in the place of 0.15 ms; one alone: one program.
-        assert_eq!([8, 4, 1].map(|units| program(&what_if, CellType::Slc, units)), [Some(1050), Some(600), Some(150)]);
-        assert_eq!(program(&what_if, CellType::Tlc, 8), None);
-        assert_eq!(program(&WhatIfParams::default(), CellType::Slc, 8), None);
+        assert_eq!([8, 4, 1].map(|units| program(&what_if, true, units)), [Some(1050), Some(600), Some(150)]);
+        assert_eq!(program(&what_if, false, 8), None);
+        assert_eq!(program(&WhatIfParams::default(), true, 8), None);
     }
 }

@@ -1,6 +1,6 @@
 //! What is left after a power cut.
 
-use crate::common::{CELLS, HP_UFS, SMALL, Sim, erase, erase_superblock, program, read, refusal, run, spares};
+use crate::common::{CELLS, SMALL, Sim, erase, erase_superblock, program, read, refusal, run, spares};
 use proptest::prelude::*;
 use ufsim_nand::{CutProgram, Geometry, Priority, Sensed, Suspend, Timing};
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};
@@ -100,6 +100,17 @@ fn a_program_in_its_cells_is_torn_plane_by_plane() {
     assert_eq!(one(&[2, 0, 1, 2, 1, 0]), (0b0110, vec![Unreadable, b, c, Unreadable]));
     assert_eq!(one(&[2, 0, 0, 2, 0, 0]), (0, vec![Unreadable; 4]));
     assert_eq!(one(&[2, 1, 1, 2, 1, 1]), (0b1111, vec![a, b, c, Padding]));
+}
+
+#[test]
+fn the_longest_program_is_torn_like_others() {
+    let geometry = Geometry { planes: 6, units_per_page: 12, word_line_pages: 3, ..SMALL };
+    let mut sim = Sim::new(geometry, CELLS);
+    sim.program(program(0, HostWrite, 0, 72), &spares(0, 72), 1);
+    sim.now = SimTime(1);
+    let cut = sim.power_cut(&mut dice(&[1, 1, 1, 1, 1, 0]));
+    assert_eq!(cut[0].readable(), (1 << 60) - 1);
+    assert_eq!(sensed(&sim, 0..72), [found(0, 60), vec![Sensed::Blank; 12]].concat());
 }
 
 #[test]
@@ -226,11 +237,6 @@ fn bugs_of_the_caller_are_named() {
     assert!(late.contains("but die 0 was not woken at"), "{late}");
     let loaded = refusal(|| _ = programming(SMALL, 4).power_cut(&mut |n| n));
     assert!(loaded.contains("the dice gave 3, which is not in 0..3"), "{loaded}");
-    let wide = Geometry { units_per_page: 13, planes: 5, ..HP_UFS };
-    let long = refusal(|| _ = programming(wide, 65).power_cut(&mut |_| 1));
-    assert!(long.contains("program of 65 units"), "{long}");
-    let widest = Geometry { units_per_page: 16, planes: 4, ..HP_UFS };
-    assert_eq!(programming(widest, 64).power_cut(&mut |_| 1)[0].readable(), u64::MAX);
 }
 
 /// Programs every page of a superblock and checks its content.

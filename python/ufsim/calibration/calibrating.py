@@ -1,5 +1,6 @@
 """`ufsim.calibrate`: fits parameters of a profile to recorded latencies, or scores a profile against them."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -8,7 +9,7 @@ from typing import SupportsIndex, Unpack
 
 import numpy as np
 
-from ufsim import _core
+from ufsim import _core, inputs
 from ufsim.answers import Answers
 from ufsim.calibration import determined
 from ufsim.calibration.calibration import Calibration, Fold
@@ -99,7 +100,7 @@ def about(spec: Spec, parameters: Sequence[Parameter]) -> str:
     """What answers of a search depend on besides values and trace."""
     keys = [one.key for one in parameters]
     loss = f"{sorted(WEIGHTS.items())} {LEAST_CELL} {TAIL}"
-    return f"{_core.__version__} {keys} {replace(spec, workload='').to_json()} {loss}"
+    return f"{_core.__version__} {keys} {json.dumps(inputs.of_spec(replace(spec, workload='')))} {loss}"
 
 
 class Work:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ufsim import _core
+from ufsim import _core, inputs
 from ufsim.results.columns import KINDS
 from ufsim.results.formats import workload_names
 from ufsim.results.request_log import FLAGS, Columns, arrays
@@ -93,10 +93,11 @@ class Recording:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A trace that is held in memory to be run again and again, and its recording."""
+    """A trace that is held in memory to be run again and again, its recording, and a digest of its file."""
 
     opened: _core.OpenedTrace
     recording: Recording
+    digest: str
 
     def simulated(self, spec: Spec) -> Floats:
         """Latencies of the recording's requests in a run, in nanoseconds, in their order."""
@@ -118,7 +119,7 @@ def opened(spec: Spec, name: str) -> Recorded:
     recording = recording_of(held.columns(), name, spec.workload)
     if not len(recording):
         raise _core.ConfigError(f"{spec.workload}: no request has a recorded latency: there is nothing to compare with")
-    return Recorded(held, recording)
+    return Recorded(held, recording, inputs.of_spec(spec)["workload"])
 
 
 def recording_of(columns: Columns, name: str, path: str) -> Recording:

@@ -39,7 +39,7 @@ FRESH_SEEDS = 8
 REFUSED = 100.0
 
 Values = tuple[int, ...]
-# Path of a trace, values and seed.
+# Digest of a trace, values and seed.
 Question = tuple[str, Values, int]
 Watch = Callable[[int, int, float], None]
 
@@ -93,7 +93,7 @@ class Objective:
         return [math.fsum(found[place, values, seed] for place, seed in each) / len(each) for values in candidates]
 
     def _question(self, place: int, values: Values, seed: int) -> Question:
-        return self.recorded[place].recording.path, values, seed
+        return self.recorded[place].digest, values, seed
 
 
 @dataclass(frozen=True)

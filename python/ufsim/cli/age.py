@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import ufsim
-from ufsim import _core, outputs
+from ufsim import _core, inputs, outputs
 from ufsim.cli.options import UsageError
 from ufsim.cli.progress import ProgressDisplay
 from ufsim.cli.screen import say
@@ -32,7 +32,7 @@ def age(job: str, out: Path, options: dict[str, Any], *, as_json: bool) -> None:
     spec = Spec(workload="", age=job, **options)
     spec.check_system()
     _core.check_age(spec.to_json())
-    outputs.apart([out], spec.files())
+    outputs.apart([out], inputs.files_read(spec))
     outputs.ready_file(out, outputs.STATE)
     with ProgressDisplay() as progress:
         make_state(spec, out, progress)

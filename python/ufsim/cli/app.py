@@ -193,7 +193,7 @@ def demo(
     as_json: JsonOption = False,
     out: OutOption = None,
 ) -> None:
-    """Compare four schemes on a phone in use: a recorded trace on an aged device, two minutes on two cores."""
+    """Compare four schemes on an aged device, under a recorded trace: two minutes on two cores."""
     from ufsim import demo as shown
 
     directory = directory_for(out, as_json)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ufsim import outputs
+from ufsim import inputs, outputs
 from ufsim.bundled import located
 from ufsim.cli.options import UsageError
 from ufsim.cli.progress import CountDisplay
@@ -70,7 +70,8 @@ def places(written: dict[str, Path | None], traces: list[str], options: dict[str
         picture_ending(picture)
     wanted = [path for path in (out, picture) if path is not None]
     if all_of_them := [path for path in (*wanted, keep) if path is not None]:
-        outputs.apart(all_of_them, [*Spec(workload="", **options).files(), *map(located, traces), *(fit or [])])
+        read = [*inputs.files_read(Spec(workload="", **options)), *map(located, traces), *(fit or [])]
+        outputs.apart(all_of_them, read)
     for path in wanted:
         outputs.ready_file(path)
 

@@ -35,7 +35,7 @@ MEANINGS = {
     Exit.USAGE: "The command line means nothing: an unknown option, or options that exclude each other.",
     Exit.FAILED_REQUESTS: "The run is complete and its results are written, but the device failed requests.",
     Exit.NOT_WRITTEN: "A file or standard output could not be written. Tables are printed all the same.",
-    Exit.BROKEN_PROMISE: "`ufsim crash` has found a device, or a server, that breaks a promise.",
+    Exit.BROKEN_PROMISE: "`ufsim crash` or `ufsim linux --cuts` has found a device or server that breaks a promise.",
     Exit.FAILED_POINTS: "Points of a sweep or trials of a search have failed; the results of the others are kept.",
     Exit.GUEST_DIED: "The guest of `ufsim linux` could not start, or has died; the end of its console is shown.",
     Exit.INTERNAL: (

@@ -8,7 +8,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ufsim import outputs
+from ufsim import inputs, outputs
 from ufsim.cli.progress import ProgressDisplay
 from ufsim.phones import Study, phone
 from ufsim.results.comparison_tables import print_judgement
@@ -32,7 +32,7 @@ def files_of(directory: Path, name: str, *, log: bool) -> dict[str, Path]:
 def check_outputs(spec: Spec, directory: Path, name: str, *, log: bool) -> None:
     """Asks before the work whether the files can be written; makes the directory."""
     places = files_of(directory, name, log=log).values()
-    outputs.apart(places, spec.files())
+    outputs.apart(places, inputs.files_read(spec))
     outputs.ready(directory, [place.name for place in places])
 
 

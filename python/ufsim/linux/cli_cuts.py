@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from ufsim import outputs
+from ufsim import inputs, outputs
 from ufsim.cli.exits import Exit
 from ufsim.cli.options import UsageError
 from ufsim.cli.progress import CountDisplay
@@ -77,7 +77,9 @@ def cut_sessions(job: Job, schemes: list[str], options: dict[str, Any], wish: Wi
         spec = Spec(workload="linux", scheme=scheme, **options)
         spec.check_system()
         if wish.record is not None:
-            outputs.apart([wish.record], [*spec.files(), *(path for path in (job.script, wish.check) if path)])
+            outputs.apart(
+                [wish.record], [*inputs.files_read(spec), *(path for path in (job.script, wish.check) if path)]
+            )
         found[scheme] = wish.cut(Cutting(job, spec, wish.check))
     if as_json:
         print(json.dumps({name: [one.to_json() for one in them] for name, them in found.items()}, indent=2))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ufsim import _core
+from ufsim import _core, inputs
 from ufsim.answers import Answers
 from ufsim.linux import cpio
 from ufsim.linux.forks import forks
@@ -125,8 +125,9 @@ class Cutting:
         """What all cuts of this session have in common, and no other has."""
         parts = {
             "version": _core.__version__,
-            "device": self.spec.to_json(),
+            "device": inputs.of_spec(replace(self.spec, workload="")),
             "guest": hashlib.sha256(cpio.archive(self.job.entries(self.job.fs))).hexdigest(),
+            "folders": [inputs.file_digest(str(folder)) for folder in self.job.folders],
             "host": [self.job.memory_mib, self.job.cpu_cost, manifest()["digests"]["linux"]],
             "check": self.check and self.check.read_text(),
         }

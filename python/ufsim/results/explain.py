@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ufsim import _core
+from ufsim import _core, inputs
 from ufsim.names import check_choice
 from ufsim.results.columns import KINDS, STAGES
 from ufsim.results.formats import duration
 from ufsim.results.table_file import ENDING, what_was_run
 from ufsim.runner import Cache, Progress, run
+from ufsim.spec import Spec
 
 if TYPE_CHECKING:
     import numpy as np
@@ -160,7 +161,7 @@ class Log:
         places = [round(end / 100 * len(chosen)) for end in ends]
         spans = [span for span in zip(ends, ends[1:], places, places[1:], strict=False) if span[3] > span[2]]
         # The number of its band for each row of the file, from 1 on; 0 stands for none.
-        number = np.zeros(len(self._latency), np.int8)
+        number = np.zeros(len(self._latency), np.int32)
         for place, (_, _, first, last) in enumerate(spans, 1):
             number[chosen.rows[first:last]] = place
         sums = self._sums(number, len(spans))
@@ -282,17 +283,22 @@ def band(latency_ns: "Array", low: float, high: float, sums: "dict[str, float]")
 def if_free(log: Log, folder: Path, cache: Cache = True, progress: Progress | None = None) -> dict[str, Log]:
     """Logs of what was run, each with some work that takes no time (`FREE`). They are written to `folder`.
 
-    Raises `ConfigError` for a log of another version, because it would not be the same run.
+    A log is of a single seed, so these are. Raises `ConfigError` for a log of another version, or of files that have
+    changed since, because it would not be the same run.
     """
     if log.run["version"] != _core.__version__:
         told = f"must be of this version, {_core.__version__}, not {log.run['version']}, to be run again"
         raise _core.ConfigError(f"log '{log.path}': {told}")
     options = log.run["options"]
+    for name, then in inputs.of_spec(Spec(**options)).items():
+        if then != log.run["inputs"][name]:
+            told = f"is of a {name} that was another then: '{options[name]}' has changed or is gone"
+            raise _core.ConfigError(f"log '{log.path}': {told}")
     found = {}
     for free in FREE:
         path = folder / f"{log.path.stem}-{free}{ENDING}"
         settings = {**options["settings"], WHAT_IF: free}
-        run(**{**options, "settings": settings}, cache=cache, progress=progress, log=path)
+        run(**{**options, "settings": settings}, seeds=1, cache=cache, progress=progress, log=path)
         found[free] = Log(path)
     return found
 

@@ -52,6 +52,10 @@ class Result:
         # Only called for names that are not found otherwise; copy and pickle ask before `data` exists.
         own = name in ("data", "request_log", "repeats", "unwritten")
         if name.startswith("__") or own or name not in self.data:
+            if not name.startswith("_") and not own and hasattr(type(self), name):
+                raise AttributeError(
+                    f"a result of scheme '{self.data['scheme']}' has no '{name}': what it needs is not in it"
+                )
             known = () if name.startswith("_") or own else dir(self)
             raise AttributeError(f"a result has no field '{name}'{did_you_mean(name, known)}")
         return self.data[name]
@@ -60,12 +64,16 @@ class Result:
         return [*super().__dir__(), *self.data]
 
     def __repr__(self) -> str:
+        if self.scheme == RECORDED:
+            return f"<ufsim.Result {RECORDED} with {self.workload}: {self.data['requests']} requests>"
         return (
             f"<ufsim.Result {self.scheme} on {self.workload}: {self.completed} requests, "
             f"{self.throughput_mib_per_s:.1f} MiB/s, digest {self.digest}>"
         )
 
     def _repr_html_(self) -> str:
+        if self.scheme == RECORDED:
+            return str(self.latency().to_html())
         return Comparison(self.workload, [self])._repr_html_()
 
     @property

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from ufsim import _core, outputs
 from ufsim.documents import parse
@@ -89,9 +89,9 @@ class Suite:
     def __iter__(self) -> Iterator[Comparison]:
         return iter(self.comparisons)
 
-    def __getitem__(self, workload: str | int) -> Comparison:
+    def __getitem__(self, workload: str | SupportsIndex) -> Comparison:
         """The comparison of a workload: its path, its name in the tables, or its place."""
-        if isinstance(workload, int):
+        if not isinstance(workload, str):
             return self.comparisons[workload]
         for name, comparison in zip(self.names, self.comparisons, strict=True):
             if workload in (name, comparison.workload):

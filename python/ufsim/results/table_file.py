@@ -14,7 +14,7 @@ from queue import Queue
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ufsim import _core, outputs
+from ufsim import _core, inputs, outputs
 from ufsim.results.columns import FILES, REAL, STAGE, SWITCH, WIDE, WORD, Column
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def schema(spec: "Spec", what: str) -> "pa.Schema":
 
     run = {name: getattr(spec, name) for name in ("scheme", "workload", "profile", "seed")}
     run |= {"settings": {key: str(value) for key, value in spec.settings.items()}, "version": _core.__version__}
-    run["options"] = asdict(spec)
+    run |= {"options": asdict(spec), "inputs": inputs.of_spec(spec)}
     return pa.schema([_field(column) for column in FILES[what]], {WHAT_WAS_RUN: json.dumps(run)})
 
 

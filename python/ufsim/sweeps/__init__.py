@@ -20,8 +20,7 @@ from typing import Any, SupportsIndex
 
 from ufsim import outputs
 from ufsim.kept import RunStore
-from ufsim.runner import jobs_of
-from ufsim.states import StateCache
+from ufsim.runner import Cache, jobs_of
 from ufsim.sweeps import table
 from ufsim.sweeps.execute import Progress
 from ufsim.sweeps.failures import Failure
@@ -38,7 +37,7 @@ def sweep(
     out: str | PathLike[str],
     *,
     jobs: SupportsIndex | None = None,
-    cache: StateCache | bool = True,
+    cache: Cache = True,
     dask: str | None = None,
     ship: bool = False,
     progress: Progress | None = None,
@@ -47,8 +46,8 @@ def sweep(
 
     `grid` is a TOML file, or a dictionary with the same tables: docs/sweep.md. `jobs` points are run at a time
     (default: one for each processor). Each point's result is kept in `out/points`, so that the same call goes on where
-    the last one was stopped. Aged states are made once, and kept as `ufsim.run` keeps them; with `cache=False` only as
-    long as the sweep goes on.
+    the last one was stopped. Aged states are made once, and kept as `ufsim.run` keeps them: where `cache` says; with
+    `cache=False` only as long as the sweep goes on.
 
     `dask` is the address of a Dask scheduler, `tcp://HOST:PORT`, on whose workers the points are run instead. These
     find files and aged states under the same paths as this machine, unless `ship` sends them.

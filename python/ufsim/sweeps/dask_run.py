@@ -136,13 +136,14 @@ def outcomes(client: Any, cluster: Cluster, points: Sequence[Point]) -> Iterator
 
 def sent(client: Any, cluster: Cluster, points: Sequence[Point]) -> dict[str, Any]:
     """Sends points, and what they need once: files that are not shared, and orders to make aged states."""
-    files: dict[str, Any] = {}
+    files: dict[tuple[str, str], Any] = {}
+    known = inputs.Known()
     states: dict[str, Any] = {}
     futures: dict[str, Any] = {}
     for point in points:
         own = files_of(point)
-        order = order_of(point, cluster, list(own))
-        needed = [file_sent(client, cluster, path, files) for path in own.values()]
+        order = order_of(point, cluster, list(own), known)
+        needed = [file_sent(client, cluster, file, files) for file in own.items()]
         state = point.state
         if state is not None and state not in states:
             states[state] = client.submit(work.age, order, *needed, key=f"ufsim-state-{state}", pure=False)
@@ -158,17 +159,17 @@ def files_of(point: Point) -> dict[str, str]:
     return {name: str(Path(path).absolute()) for name, path in inputs.files_of(asdict(point.spec)).items()}
 
 
-def order_of(point: Point, cluster: Cluster, files: list[str]) -> work.Order:
-    """A point as it is sent."""
+def order_of(point: Point, cluster: Cluster, files: list[str], known: inputs.Known) -> work.Order:
+    """A point as it is sent; `known` has digests of files."""
     states = None if cluster.states is None else str(cluster.states.absolute())
-    return work.Order(_core.__version__, asdict(point.spec), files, states)
+    return work.Order(_core.__version__, asdict(point.spec), files, inputs.of_spec(point.spec, known), states)
 
 
-def file_sent(client: Any, cluster: Cluster, path: str, files: dict[str, Any]) -> Any:
-    """A path that is shared, or the file on its way."""
+def file_sent(client: Any, cluster: Cluster, file: tuple[str, str], files: dict[tuple[str, str], Any]) -> Any:
+    """The path of an option's file, if it is shared, or the file on its way."""
     if cluster.states is not None:
-        return path
-    if path not in files:
-        key = f"ufsim-file-{inputs.file_digest(path)}"
-        files[path] = client.submit(work.carry, work.content_of(path), key=key, pure=False)
-    return files[path]
+        return file[1]
+    if file not in files:
+        key = f"ufsim-file-{Path(file[1]).name}-{inputs.content(*file)}"
+        files[file] = client.submit(work.carry, work.parcel_of(*file), key=key, pure=False)
+    return files[file]

@@ -1,5 +1,7 @@
 """A sweep as a folder of fio's results, as fio-plot reads them: `RW-DEPTH-JOBS.json`."""
 
+import itertools
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,13 +32,25 @@ def write(sweep: "Sweep", directory: Path, folder: Path) -> list[Path]:
         results[place] = Result({**dict.fromkeys(WALL, 0.0), **document})
     names = {place: _name(result) for place, result in results.items()}
     axes = [axis for axis in sweep.axes if _differs_within_a_name(sweep, axis, names)]
+    each = [tuple(f"{axis}={sweep.frame[axis].iloc[place]}" for axis in axes) for place in results]
+    folders = _folders(each)
     steps = []
-    for place, result in results.items():
-        labels = ",".join(f"{axis}={sweep.frame[axis].iloc[place]}".replace("/", "_") for axis in axes)
-        steps.append((outputs.ready(folder / labels) / names[place], outputs.text(result.to_fio_json() + "\n")))
+    for (place, result), labels in zip(results.items(), each, strict=True):
+        own = outputs.ready(folder / folders[labels])
+        steps.append((own / names[place], outputs.text(result.to_fio_json() + "\n")))
     if failures := outputs.write(steps):
         raise outputs.Unwritten(failures)
     return sorted({path.parent for path, _ in steps})
+
+
+def _folders(each: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
+    """A folder for each combination of labels. A value may be a path: what would lie in one place then, is numbered."""
+    found: dict[tuple[str, ...], str] = {}
+    for labels in dict.fromkeys(each):
+        name = ",".join(labels).replace("/", "_")
+        numbered = (f"{name},{number}" for number in itertools.count(2))
+        found[labels] = next(one for one in itertools.chain([name], numbered) if one not in found.values())
+    return found
 
 
 def _name(result: Result) -> str:

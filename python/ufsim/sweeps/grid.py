@@ -138,9 +138,14 @@ def values_of(name: str, values: Any, where: str, source: str) -> tuple[Setting,
     for value in values:
         if not isinstance(value, str | int | float | bool):
             wrong(source, f"{where}.{name} has {value!r}", "texts, numbers, true and false")
-        if [type(one) for one in values if one == value].count(type(value)) > 1:
+        if [same(one) for one in values].count(same(value)) > 1:
             wrong(source, f"{where}.{name} has {value!r} twice", "each value once")
     return tuple(values)
+
+
+def same(value: Setting) -> tuple[bool, Setting]:
+    """Equal for values that make the same point: 1 and 1.0 do, 1 and `true` do not."""
+    return isinstance(value, bool), value
 
 
 def zip_of(rows: Any, source: str) -> tuple[Axis, ...]:
@@ -155,6 +160,12 @@ def zip_of(rows: Any, source: str) -> tuple[Axis, ...]:
         if not axis.values or len(axis.values) != len(axes[0].values):
             told = f"zip.{axis.name} has {len(axis.values)} values, and {axes[0].name} has {len(axes[0].values)}"
             wrong(source, told, "lists of the same length, one value for each point")
+    seen = set()
+    for row in zip(*(axis.values for axis in axes), strict=True):
+        if (known := tuple(map(same, row))) in seen:
+            told = ", ".join(f"{axis.name}={value}" for axis, value in zip(axes, row, strict=True))
+            wrong(source, f"zip has {told} twice", "each row once")
+        seen.add(known)
     return tuple(axes)
 
 

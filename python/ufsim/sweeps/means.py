@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ufsim.kept import RunStore
+from ufsim.runner import Cache, states_of
 from ufsim.states import StateCache
 from ufsim.sweeps.dask_run import Cluster, execute_on
 from ufsim.sweeps.execute import Progress, execute
@@ -19,7 +20,7 @@ class Means:
     """`jobs` runs at a time on this machine, or the workers of the scheduler at `dask`, to which `ship` sends files."""
 
     jobs: int
-    cache: StateCache | bool = True
+    cache: Cache = True
     dask: str | None = None
     ship: bool = False
 
@@ -37,11 +38,9 @@ class Means:
 
     @contextmanager
     def states(self, directory: Path) -> Iterator[StateCache]:
-        """Where aged states are kept: in a cache, in the usual one, or in a folder that is there only meanwhile."""
-        if isinstance(self.cache, StateCache):
-            yield self.cache
-        elif self.cache:
-            yield StateCache()
+        """Where aged states are kept: where `cache` says, or in a folder that is there only meanwhile."""
+        if (own := states_of(self.cache)) is not None:
+            yield own
         else:
             with TemporaryDirectory(prefix=".states-", dir=directory) as folder:
                 yield StateCache(Path(folder))

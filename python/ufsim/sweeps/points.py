@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -12,10 +13,10 @@ from typing import Any
 
 from ufsim import _core, inputs
 from ufsim._options import Options, Setting
-from ufsim.bundled import located
+from ufsim.bundled import is_there, located
 from ufsim.documents import Document, parse
 from ufsim.spec import DEFAULT_SCHEME, Spec
-from ufsim.sweeps.grid import MOST_POINTS, OPTIONS, PLACE, Axis, Fields, Grid, placed, wrong
+from ufsim.sweeps.grid import MOST_POINTS, OPTIONS, PLACE, Axis, Fields, Grid, placed, same, wrong
 from ufsim.sweeps.latin import drawn
 
 Labels = dict[str, Setting]
@@ -54,6 +55,7 @@ class Point:
             document[option] = said
             there = (paths or {}).get(option) or located(str(getattr(self.spec, option)))
             document["warnings"] = [text.replace(there, said) for text in document["warnings"]]
+            document = moved(document, *folders_of(there, said))
         return document
 
     def command(self) -> str:
@@ -75,6 +77,28 @@ class Point:
         return shlex.join(words)
 
 
+def folders_of(there: str, said: str) -> tuple[str, str]:
+    """The folder where a file lay, and what the grid calls it: both paths without the end that they share.
+
+    Twice nothing if there is no such end: jobs in a text are no paths.
+    """
+    parts, own = there.split("/"), said.split("/")
+    while parts and own and parts[-1] == own[-1]:
+        parts.pop()
+        own.pop()
+    shared = len(parts) < there.count("/") + 1
+    return ("".join(f"{part}/" for part in parts), "".join(f"{part}/" for part in own)) if shared else ("", "")
+
+
+def moved(value: Any, before: str, after: str) -> Any:
+    """The same with another folder in place of one, wherever a path in a text begins with it."""
+    if isinstance(value, str) and before:
+        return re.sub(rf"(?<![\w./-]){re.escape(before)}", lambda _: after, value)
+    if isinstance(value, list):
+        return [moved(one, before, after) for one in value]
+    return {name: moved(one, before, after) for name, one in value.items()} if isinstance(value, dict) else value
+
+
 def toml(value: Setting) -> str:
     """A value as `--set` takes it."""
     return value if isinstance(value, str) else json.dumps(value)
@@ -82,14 +106,13 @@ def toml(value: Setting) -> str:
 
 def points_of(grid: Grid) -> list[Point]:
     """All points in their order: the last axis changes fastest. Raises `ConfigError` for what can not run."""
-    inputs.file_digest.cache_clear()
     count = count_of(grid)
     if count > MOST_POINTS:
         wrong(grid.source, f"the grid has {count:,} points", f"up to {MOST_POINTS:,}")
-    made = []
+    made, known = [], inputs.Known()
     for labels in labels_of(grid):
         try:
-            made.append(point_of(grid, labels))
+            made.append(point_of(grid, labels, known))
         except (_core.ConfigError, FileNotFoundError) as error:
             told = ", ".join(f"{name}={value}" for name, value in labels.items())
             raise type(error)(f"{grid.source}: {f'at {told}: ' if told else ''}{error}{twice(grid)}") from error
@@ -103,7 +126,7 @@ def twice(grid: Grid) -> str:
 
 
 def count_of(grid: Grid) -> int:
-    """How many points there are."""
+    """How many points there are at most: of a sample some may be equal."""
     lengths = [*(len(axis.values) for axis in grid.axes), *(len(rows[0].values) for rows in grid.zips)]
     return math.prod(lengths) * (grid.sample.points if grid.sample else 1)
 
@@ -113,7 +136,9 @@ def labels_of(grid: Grid) -> Iterator[Labels]:
     parts: list[list[Labels]] = [[{axis.name: value} for value in axis.values] for axis in grid.axes]
     parts += [rows_of(rows) for rows in grid.zips]
     if grid.sample:
-        parts.append(drawn(grid.sample.ranges, grid.sample.points, grid.sample.seed))
+        rows = drawn(grid.sample.ranges, grid.sample.points, grid.sample.seed)
+        # What is drawn again, from few values, is the same point, and no repetition of it.
+        parts.append(list({tuple(map(same, row.values())): row for row in rows}.values()))
     for chosen in itertools.product(*parts):
         yield {name: value for part in chosen for name, value in part.items()}
 
@@ -126,8 +151,8 @@ def rows_of(axes: tuple[Axis, ...]) -> list[Labels]:
     ]
 
 
-def point_of(grid: Grid, labels: Labels) -> Point:
-    """The point with these labels, checked as far as that goes without a run."""
+def point_of(grid: Grid, labels: Labels, known: inputs.Known) -> Point:
+    """The point with these labels, checked as far as that goes without a run; `known` has digests of files."""
     values: Fields = {"scheme": DEFAULT_SCHEME, **grid.fixed}
     values |= {name: value for name, value in labels.items() if name in OPTIONS or "." in name}
     values = {name: filled(value, labels) for name, value in values.items()}
@@ -136,7 +161,7 @@ def point_of(grid: Grid, labels: Labels) -> Point:
     options |= {name: found(str(options[name]), grid.folder) for name in inputs.FILES if options.get(name)}
     spec = Spec(settings={name: value for name, value in values.items() if name not in OPTIONS}, **options)
     spec.check()
-    return Point(labels, spec, name_of(spec, said), said)
+    return Point(labels, spec, name_of(spec, said, known), said)
 
 
 def filled(value: Any, labels: Labels) -> Any:
@@ -147,12 +172,12 @@ def filled(value: Any, labels: Labels) -> Any:
 def found(path: str, folder: Path | None) -> str:
     """A file beside the grid, if there is one of this name; otherwise the text itself."""
     beside = None if folder is None else str(folder / path)
-    return beside if beside is not None and inputs.is_there(beside) else path
+    return beside if beside is not None and is_there(beside) else path
 
 
-def name_of(spec: Spec, said: dict[str, str]) -> str:
+def name_of(spec: Spec, said: dict[str, str], known: inputs.Known) -> str:
     """A digest of all that decides the result: version, options, contents of files, and what these are called."""
-    return inputs.digest({"options": inputs.contents(parse(spec.to_json())), "said": said})
+    return inputs.digest({"options": inputs.of_spec(spec, known), "said": said})
 
 
 def once(points: Iterable[Point]) -> list[Point]:

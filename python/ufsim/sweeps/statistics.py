@@ -15,7 +15,7 @@ SEED = "seed"
 MOST_PARTS = 10
 
 
-def means(frame: "pd.DataFrame", axes: Sequence[str], columns: Iterable[str]) -> "pd.DataFrame":
+def means(frame: "pd.DataFrame", axes: Sequence[str], columns: Sequence[str]) -> "pd.DataFrame":
     """A row for each combination of the axes but `seed`, in the order of the frame.
 
     Columns: these axes, `seeds` (how many there were), and for each of `columns` its mean and, with `_ci95` behind the
@@ -25,8 +25,9 @@ def means(frame: "pd.DataFrame", axes: Sequence[str], columns: Iterable[str]) ->
 
     keys = [axis for axis in axes if axis != SEED]
     groups: Iterable[tuple[Any, pd.DataFrame]] = (
-        frame.groupby(keys, sort=False, dropna=False) if keys else [((), frame)]
+        frame.groupby(keys, sort=False, dropna=False) if keys else [((), frame)] if len(frame) else []
     )
+    kinds: dict[str, Any] = {**{key: frame[key].dtype for key in keys}, "seeds": "int64"}
     rows = []
     for values, own in groups:
         row: dict[str, Any] = dict(zip(keys, values, strict=True)) | {"seeds": len(own)}
@@ -36,7 +37,8 @@ def means(frame: "pd.DataFrame", axes: Sequence[str], columns: Iterable[str]) ->
             row[column] = math.fsum(known) / len(known) if known else math.nan
             row[f"{column}_ci95"] = math.nan if half is None else half
         rows.append(row)
-    return pd.DataFrame(rows).astype({key: frame[key].dtype for key in keys})
+    kinds |= {name: "float64" for column in columns for name in (column, f"{column}_ci95")}
+    return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
 
 
 def shares(frame: "pd.DataFrame", axes: Sequence[str], drawn: Sequence[str], y: str) -> dict[str, float]:

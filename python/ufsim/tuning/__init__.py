@@ -17,8 +17,7 @@ from ufsim import outputs
 from ufsim.bundled import located
 from ufsim.kept import RunStore
 from ufsim.names import plain
-from ufsim.runner import jobs_of
-from ufsim.states import StateCache
+from ufsim.runner import Cache, jobs_of
 from ufsim.sweeps.means import Means
 from ufsim.tuning.evaluate import Bench, files_of
 from ufsim.tuning.search import Progress, search
@@ -34,7 +33,7 @@ def tune(
     *,
     runs: SupportsIndex | None = None,
     jobs: SupportsIndex | None = None,
-    cache: StateCache | bool = True,
+    cache: Cache = True,
     dask: str | None = None,
     ship: bool = False,
     progress: Progress | None = None,

@@ -8,7 +8,7 @@ from typing import Any
 from ufsim import _core
 from ufsim._options import Setting
 from ufsim.devices import describe_profile
-from ufsim.inputs import FILES
+from ufsim.inputs import FILES, files_read
 from ufsim.kept import RunStore
 from ufsim.results.frames import table_row
 from ufsim.results.result import Result
@@ -126,7 +126,7 @@ def files_of(task: Task) -> list[str]:
         named: dict[str, Any] = {"workload": "", "scheme": DEFAULT_SCHEME}
         named |= {name: found(str(fields[name]), task.grid.folder) for name in FILES if name in fields}
         specs.append(Spec(**named))
-    return [file for spec in specs for file in spec.files()]
+    return [file for spec in specs for file in files_read(spec)]
 
 
 def without_profile(fields: Fields) -> Fields:

@@ -136,6 +136,8 @@ def task_of(
     if not isinstance(given, list) or not given:
         wrong(source, f"search.seeds is {given!r}", "a list of whole numbers")
     seeds = tuple(check_range(f"{source}: search.seeds", seed, 0, 2**63 - 1) for seed in given)
+    if again := [seed for seed in seeds if seeds.count(seed) > 1]:
+        wrong(source, f"search.seeds has {again[0]} twice", "each seed once")
     own = check_range(f"{source}: search.seed", search.get("seed", 1), 0, 2**32 - 1)
     task = Task(grid, parameters, column, sign, keep, budget, seeds, own, targets)
     if task.trials < 1:

@@ -142,7 +142,9 @@ impl Look {
         self.found.entries.push(entry);
         let whole = page.is_some_and(|page| entry.fits(page));
         match entry.unit() {
-            Some(unit) if whole && unit < self.found.layout.units => {
+            // No unit of this device: whose data it was, nothing tells.
+            Some(unit) if unit >= self.found.layout.units => {}
+            Some(unit) if whole => {
                 self.intact += 1;
                 self.found.slot_of[unit as usize] = slot + 1;
             }

@@ -81,7 +81,7 @@ pub fn rescue(files: &dyn Files, from: &Path, to: &Path, device_bytes: Option<u6
 }
 
 fn opened(files: &dyn Files, path: &Path) -> Result<Box<dyn File>, StoreError> {
-    let missing = || StoreError::io(path, io::ErrorKind::NotFound.into());
+    let missing = || StoreError::io(path, io::Error::new(io::ErrorKind::NotFound, "no such file"));
     existing(files, path, false)?.ok_or_else(missing)
 }
 

@@ -337,9 +337,7 @@ impl Core {
     #[inline]
     pub(crate) fn submit(&mut self, work: Work, priority: Priority, cause: Cause, purpose: Purpose) {
         let token = self.ops.start(purpose, &[]);
-        if let (Work::Read { ppa, .. }, Some(reads)) = (work, &mut self.disturb) {
-            reads.read(&self.layout, ppa);
-        }
+        self.disturbs(work);
         self.nand.submit(self.now, Op { work, priority, cause, token }, &mut self.effects.wakes);
     }
 
@@ -679,7 +677,16 @@ impl Core {
     /// Repeats a read that has failed. The host learns only of failed reads of its own.
     pub(crate) fn repeat(&mut self, failed: nand::Completed) {
         self.stats.read_retries += 1;
+        self.disturbs(failed.work());
         self.nand.submit(self.now, failed.read_again(), &mut self.effects.wakes);
+    }
+
+    /// A read shifts the charge of cells.
+    #[inline]
+    fn disturbs(&mut self, work: Work) {
+        if let (Work::Read { ppa, .. }, Some(reads)) = (work, &mut self.disturb) {
+            reads.read(&self.layout, ppa);
+        }
     }
 
     /// A read of a page has ended. Its superblock may have waited for that to be erased.

@@ -21,10 +21,13 @@ pub(super) struct IdleTime {
 }
 
 impl IdleTime {
-    /// A command has arrived.
+    /// A command has arrived. GC beside commands may not have ended when it is answered.
     #[inline(always)]
     pub(super) fn arrived(&mut self, is_request: bool) {
         self.requests += u32::from(is_request);
+        if is_request {
+            self.since = None;
+        }
     }
 
     /// A command has been answered.

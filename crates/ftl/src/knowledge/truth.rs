@@ -163,8 +163,8 @@ impl<'a> Truth<'a> {
 
     /// A map unit that was in the segment cache when a search planned to use it. It may leave while others are read.
     ///
-    /// When firmware finds the unit in the cache, it looks up the addresses of the plan and keeps one bit for each. No
-    /// entry on flash changes during the search, which is an exclusive job.
+    /// When firmware finds the unit in the cache, it looks up the addresses of the plan and keeps one bit for each. What
+    /// changes an entry during the search, a write or a flush beside it, stands in the log, which still answers.
     pub(crate) fn searched_in_cache(&self, cached: &Loaded) -> Loaded {
         cached.copied()
     }

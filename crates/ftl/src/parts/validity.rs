@@ -104,6 +104,7 @@ impl ValidCounts {
         if let Some(victim) = self.named_victim(core, named, &eligible) {
             return Some(victim);
         }
+        let eligible = |sb: Superblock| !core.blocks().slc().keeps_room_of(sb) && eligible(sb);
         let full = core.layout().superblock_units();
         let gc = &core.cfg().gc;
         // At the reserve room counts and nothing else: a short last row may take more than another victim gains.

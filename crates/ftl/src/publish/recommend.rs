@@ -61,7 +61,8 @@ impl Recommender {
         if counter.0 != group {
             *counter = (group, 0);
         }
-        counter.1 += 1;
+        // A command counts each of its units, also while no more recommendations may wait.
+        counter.1 = counter.1.saturating_add(1);
         if counter.1 >= after && self.activate.len() < WAITING {
             counter.1 = 0;
             if !self.activate.contains(&group) {
@@ -134,6 +135,20 @@ mod tests {
         r.missed(5 + COUNTERS as u32);
         (0..2).for_each(|_| r.missed(5));
         assert_eq!(r.next(), None, "another one has taken its counter");
+    }
+
+    #[test]
+    fn what_is_missed_while_enough_wait_is_recommended_later() {
+        let mut r = Recommender::new(Some(200), 8, 1000, 4);
+        for group in 0..WAITING as u32 {
+            (0..200).for_each(|_| r.missed(group));
+        }
+        let late = WAITING as u32;
+        (0..300).for_each(|_| r.missed(late));
+        assert!(r.next().is_some());
+        r.missed(late);
+        let told: Vec<_> = std::iter::from_fn(|| r.next()).flat_map(|next| next.activate).flatten().collect();
+        assert_eq!(told.last(), Some(&late));
     }
 
     #[test]

@@ -75,9 +75,10 @@ units::counters! {
     entries_piggybacked: always,
     /// Entries handed over by multi-entry transfers.
     entries_transferred: always,
-    /// Time for which a map flush or GC step kept commands waiting, in nanoseconds.
+    /// Time for which a map flush, GC of data or metadata, or recovery kept commands waiting, in nanoseconds.
     exclusive_ns: always,
-    /// Time that map flushes took, their waits for programs included, in nanoseconds.
+    /// Time that map flushes kept commands waiting, their waits for programs included, in nanoseconds. None if they run
+    /// beside commands.
     map_flush_ns: never,
     /// Time that valid page searches took, in nanoseconds.
     search_ns: never,

@@ -7,10 +7,10 @@
 //! ones. So the cache is shared: it takes its room from what is free. WriteBooster with a reduced user space has its
 //! own room: superblocks that it could still take do not count as free.
 //!
-//! *Folding* copies what is valid in a superblock in SLC mode to ordinary ones, and erases it. It is a GC step: GC
-//! takes such a superblock by its policy whenever it needs room (it gains more with one than with most others), and in
-//! idle time the one that was filled first. So every page that lives long is programmed twice, and its mapping changes
-//! twice.
+//! *Folding* copies what is valid in a superblock in SLC mode to ordinary ones, and erases it. It is a GC step: in idle
+//! time GC takes the one that was filled first, and by its policy whenever it needs room (it gains more with one than
+//! with most others, but nothing where the cache has its own room). So every page that lives long is programmed twice,
+//! and its mapping changes twice.
 //!
 //! A superblock is erased, bad, full or full in SLC mode: two bits in the record of log blocks, which recovery reads.
 //! Wear counts erases of both modes alike.
@@ -91,6 +91,11 @@ impl SlcCache {
     /// True if its room is part of no other use.
     fn has_own_room(&self) -> bool {
         self.config.booster.is_some_and(|booster| booster.user_space == UserSpace::Reduced)
+    }
+
+    /// True if no other use gains room when this superblock is folded.
+    pub fn keeps_room_of(&self, sb: Superblock) -> bool {
+        self.has_own_room() && self.count <= self.limit && self.holds(sb)
     }
 
     /// Of `free` superblocks, those that are kept for it.
@@ -212,6 +217,7 @@ mod tests {
         assert!(cache.takes_one_more(0));
         cache.set(Superblock(3), true);
         assert_eq!(cache.kept(50), 2);
+        assert!(cache.keeps_room_of(Superblock(3)) && !cache.keeps_room_of(Superblock(4)));
         cache.enable(false);
         assert!(!cache.takes_one_more(50) && cache.could_take(50) == 2, "off, but the room is there");
         cache.enable(true);

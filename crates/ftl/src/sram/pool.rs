@@ -83,7 +83,7 @@ impl Sram {
         }
         self.used[owner as usize] += n;
         self.in_use += n;
-        while self.in_use + self.cache.buffers() > self.pool {
+        while u32::from(self.in_use) + u32::from(self.cache.buffers()) > u32::from(self.pool) {
             self.cache.evict();
         }
         true
@@ -190,6 +190,14 @@ mod tests {
         assert!(s.take(Owner::Write, 4));
         assert!(!s.is_hit(MapUnit(1)) && !s.is_hit(MapUnit(2)));
         assert!(s.is_hit(MapUnit(3)) && s.is_hit(MapUnit(0)));
+    }
+
+    #[test]
+    fn the_largest_pool_gives_way_too() {
+        let mut s = sram(u16::MAX - 1, 40_000);
+        (0..100).for_each(|id| s.keep_segment(&Loaded::assumed(MapUnit(id))));
+        assert!(s.take(Owner::Write, u16::MAX - 50));
+        assert!(!s.is_hit(MapUnit(0)) && s.is_hit(MapUnit(99)));
     }
 
     #[test]

@@ -154,6 +154,8 @@ Made from the declarations in crates/lab/src/options/mod.rs by `cargo run -p ufs
 
 The names are those of Python's `ufsim.run` and `ufsim.compare`, and of the JSON that `ufsim._core` takes.
 `ufsim compare` and `ufsim phone` take several schemes with `--schemes`, `ufsim age` the job as its argument.
+Python and the command line take scheme `hp-ufs` if none is given; `ufsim calibrate` takes `ufs`. `ufsim phone` takes
+profile `hpbvalve`.
 An option that has no effect on a kind of workload is refused there.
 
 | option | command line | allowed | default | workloads | commands | meaning |

@@ -95,7 +95,8 @@ impl Samples {
         let whole = if amounts.len() > 1 { &amounts[..amounts.len() - 1] } else { amounts };
         let rates: Vec<f64> = whole.iter().map(|&amount| amount as f64 * 1e9 / interval_ns as f64).collect();
         let n = rates.len().max(1) as f64;
-        let mean = rates.iter().sum::<f64>() / n;
+        // `sum` of nothing is -0.
+        let mean = rates.iter().fold(0.0, |sum, rate| sum + rate) / n;
         let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
         Samples {
             least: rates.iter().copied().reduce(f64::min).unwrap_or(0.0),
@@ -188,7 +189,9 @@ mod tests {
         assert_eq!(value["clat_ns"]["percentile"]["99.000000"], 8);
         assert_eq!(value["clat_ns"]["bins"], json!({"129": 2047, "2080": 1}));
         assert!(value["lat_ns"].get("percentile").is_none());
-        assert_eq!(direction(None, None)["total_ios"], 0);
+        let nothing = direction(None, None);
+        assert_eq!(nothing["total_ios"], 0);
+        assert!(!nothing.to_string().contains("-0"), "{nothing}");
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Entry {
 }
 
 /// What is left of a program: its token, first unit and number of units, and a bit for each unit that can be read.
-pub type Torn = (u32, Ppa, u32, u64);
+pub type Torn = (u32, Ppa, u32, u128);
 
 pub struct Reference {
     geometry: Geometry,

@@ -14,7 +14,7 @@ units::kinds! {
         Segments = "segments";
         /// Single entries of 4 bytes.
         Entries = "entries";
-        /// Whole segments, as what was learned of their entries.
+        /// Whole segments, in the bytes that what was learned of their entries takes (LeaFTL).
         Learned = "learned";
     }
 }
@@ -67,13 +67,11 @@ params::params! {
         segment_kib: one_of(1 2 4) = 4,
             "HP-UFS Sec. II-A: an L2P segment has 4 KB; smaller parts are an option of this project, after MSFTL Sec. \
             3.1", fixed;
-        /// What the first level of the table, in SRAM, says of a segment or a part of one: its "places" on flash only,
-        /// or also that of its data if these lie together ("runs"). Then no read of it is needed, as for a huge page.
+        /// What the first level of the table, in SRAM, says of a segment or a part of one.
         first_level: choice(FirstLevel) = Places,
             "HP-UFS authors' prototype: places of segments; \"runs\" are the compressed mapping of conventional UFS in \
             \"Unleashing Zoned UFS\", FAST 2026, Sec. 2";
-        /// Contents of the segment cache (sram.segment_cache_kib): segments, single "entries" of 4 bytes, or segments
-        /// in the bytes that a "learned" form of them takes (LeaFTL).
+        /// Contents of the segment cache (sram.segment_cache_kib).
         cached: choice(Cached) = Segments, "HP-UFS authors' prototype: L2P segments";
         /// With cached = "learned": pages by which a prediction may miss. 0: none does.
         learned_gamma: count(0 to 16) = 0, "assumed: exact; LeaFTL, ASPLOS 2023, evaluates 0, 1, 4 and 16";
@@ -111,8 +109,7 @@ params::params! {
         /// HPB: changed entries that may wait for a response to carry them.
         hpb_pending_entries: count(1 to 65535) = 256,
             "assumed: the 2017 paper gives no size; 256 entries of 8 B are 2 KiB";
-        /// HPB: when a write makes its group dirty. "write": when the device accepts it, so that a group stays dirty
-        /// while a page of it is in the write buffer.
+        /// HPB: when a write makes its group dirty.
         hpb_dirty_from: choice(DirtyFrom) = Program,
             "assumed: until a page is programmed it is read from the write buffer; HPB 2017 Sec. 3.2: the device marks \
             a bit when it processes host writes";

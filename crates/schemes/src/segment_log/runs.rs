@@ -22,9 +22,9 @@ const ENTRY_BYTES: u64 = 4;
 units::kinds! {
     /// What the first level of the table says of a map unit.
     pub FirstLevel {
-        /// Its place on flash.
+        /// Its place on flash only.
         Places = "places";
-        /// Also the place of its data, if these lie together.
+        /// Also the place of its data, if these lie together: then no read of it is needed, as for a huge page.
         Runs = "runs";
     }
 }

@@ -109,7 +109,7 @@ impl Recovery {
         let firsts: Vec<FirstPages> = firsts.collect();
         let reads = firsts.iter().flat_map(|f| {
             let first = core.layout.first_ppa(f.sb);
-            (0..geometry.dies()).map(move |die| (first.offset(die * row), 1))
+            (0..geometry.superblock_dies).map(move |die| (first.offset(die * row), 1))
         });
         Recovery {
             phase: Phase::FirstPages,

@@ -130,7 +130,7 @@ impl Victims {
         if self.collecting.is_some_and(|c| c.sb == block) || core.is_being_copied(block) {
             return Status::InvalidField;
         }
-        if !for_wear && !self.wanted {
+        if !for_wear && (!self.wanted || !gains(core, block)) {
             return Status::InvalidField;
         }
         self.wear_refused = false;
@@ -172,6 +172,11 @@ impl Victims {
     pub fn table_bytes(&self) -> u64 {
         4 * self.collected_at.len() as u64
     }
+}
+
+/// Whether GC gains what it needs by this victim: as long as ordinary superblocks are short, folding must gain one.
+fn gains(core: &Core, block: Superblock) -> bool {
+    core.blocks().free() > core.cfg().gc.start || !core.blocks().slc().keeps_room_of(block)
 }
 
 /// Takes valid pages from the host's bitmap, but only when every segment that has a page in the victim, valid or not,
