@@ -11,8 +11,9 @@ import pytest
 
 from conftest import ROOT, Command
 from small_disk import small_disk
-from ufsim import outputs
+from ufsim import __version__, outputs
 from ufsim.cli.exits import Exit
+from ufsim.linux.cli import marked
 
 PROGRAM = Path(sys.executable).with_name("ufsim")
 JOB = "[j]\nrw=randrw\nbs=4k\niodepth=4\nsize=40m\nio_size=4m\n"
@@ -112,6 +113,16 @@ def test_a_text_of_somebody_else_is_not_replaced(tmp_path: Path, text: str) -> N
         assert path.read_text() == text
 
 
+def test_texts_of_a_guest_can_be_replaced_by_the_next() -> None:
+    events = "# tracer: nop\n#\n# entries-in-buffer/entries-written: 3/3\n  fio-1 [000]"
+    for text in (events, "[    0.000000] Linux version 6.1", ""):
+        made = marked(text, "events")
+        assert outputs.OWN_TEXT.begins(made.encode()) and not outputs.OWN_TEXT.begins(text.encode())
+        comment = f"# ufsim {__version__}: events of a guest\n"
+        assert made.replace(comment, "") == text
+    assert marked(events, "events").startswith("# tracer: nop\n# ufsim ")
+
+
 def test_what_is_read_is_not_written_and_no_place_is_written_twice(tmp_path: Path) -> None:
     read, other, hard = tmp_path / "read.toml", tmp_path / "other.toml", tmp_path / "hard.toml"
     read.write_text("")
@@ -154,6 +165,9 @@ def test_no_command_replaces_what_it_reads(ufsim: Command, tmp_path: Path) -> No
         (*fit, "--out", mine): mine,
         (*fit, "--out", base): base,
         (*fit, "--fit", f"{task}", "--out", task): task,
+        (*fit, "--keep", trace): trace,
+        ("linux", "--script", job, "--console", job): job,
+        ("linux", "--script", task, "--check", job, "--record", job, "--cuts", 1): job,
         ("tune", task, "--out", tmp_path): mine,
     }
     for arguments, path in told.items():
@@ -273,8 +287,10 @@ def test_what_is_not_to_be_replaced_is_told_before_anything_is_simulated(
     job.write_text(JOB.replace("io_size=4m", "io_size=900g"))
     (tmp_path / "x.parquet").write_bytes(b"ufsim store v1\n\0")
     (tmp_path / "c.png").symlink_to(job)
+    (tmp_path / "said").write_text("of somebody else")
     os.mkfifo(tmp_path / "x.state")
     told = {
+        ("linux", "--console", tmp_path / "said", "--", "true"): "what is there is no text of ufsim",
         ("run", job, "--profile", "tiny", "--log", tmp_path / "x.parquet"): "what is there is no Parquet file",
         ("compare", job, "--profile", "tiny", "--out", tmp_path, "--name", "c"): "c.png: not written: it is a symbolic",
         ("age", AGE.replace("200m", "900g"), "--profile", "tiny", "--out", tmp_path / "x.state"): "no ordinary file",

@@ -376,7 +376,7 @@ def calibrate(
     picture: cli_calibrate.PictureOption = None,
 ) -> None:
     """Fit a profile to what traced phones took, or score how well it predicts that."""
-    cli_calibrate.places(out, picture, traces, options, fit)
+    cli_calibrate.places({"out": out, "picture": picture, "keep": keep}, traces, options, fit)
     work = {"seeds": seeds, "leave_one_out": leave_one_out, "evaluations": evaluations, "keep": keep, "jobs": jobs}
     done = cli_calibrate.run(traces, options, fit, **work)
     cli_calibrate.finish(done, out, picture, as_json=as_json)

@@ -56,10 +56,9 @@ def run(traces: list[str], options: dict[str, Any], fit: list[str] | None, **arg
         )
 
 
-def places(
-    out: Path | None, picture: Path | None, traces: list[str], options: dict[str, Any], fit: list[str] | None
-) -> None:
-    """Asks before the work whether files can be written."""
+def places(written: dict[str, Path | None], traces: list[str], options: dict[str, Any], fit: list[str] | None) -> None:
+    """Asks before the work whether files can be written, by the option that names them."""
+    out, picture, keep = (written[name] for name in ("out", "picture", "keep"))
     if out is not None and not fit:
         raise UsageError("--out needs --fit: without it there is no fitted profile")
     if out is not None and out.suffix != ".toml":
@@ -70,8 +69,9 @@ def places(
 
         picture_ending(picture)
     wanted = [path for path in (out, picture) if path is not None]
-    if wanted:
-        outputs.apart(wanted, [*inputs.files_read(Spec(workload="", **options)), *map(located, traces), *(fit or [])])
+    if all_of_them := [path for path in (*wanted, keep) if path is not None]:
+        read = [*inputs.files_read(Spec(workload="", **options)), *map(located, traces), *(fit or [])]
+        outputs.apart(all_of_them, read)
     for path in wanted:
         outputs.ready_file(path)
 

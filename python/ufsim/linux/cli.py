@@ -159,17 +159,22 @@ def linux(
     said = {"events": (guest_trace, runs[0].trace or ""), "console": (console, runs[0].console)}
     failures = [line for run in runs for line in run.result.unwritten]
     failures += outputs.write(
-        [
-            (path, outputs.text(f"# ufsim {_core.__version__}: {what} of a guest\n{text}"))
-            for what, (path, text) in said.items()
-            if path is not None
-        ]
+        [(path, outputs.text(marked(text, what))) for what, (path, text) in said.items() if path is not None]
     )
     tell(runs, as_json=as_json)
     if failures:
         raise outputs.Unwritten(failures, printed=True)
     if failed := [run.status for run in runs if run.status]:
         raise typer.Exit(failed[0])
+
+
+def marked(text: str, what: str) -> str:
+    """What a guest has written, with a comment by which the file can be replaced later.
+
+    It is the second line behind one such as `# tracer: nop`, by which other tools tell what the file is.
+    """
+    first, end, rest = text.partition("\n") if text.startswith("#") else ("", "", text)
+    return f"{first}{end}# ufsim {_core.__version__}: {what} of a guest\n{rest}"
 
 
 def starved(hpb_stats: dict[str, int]) -> bool:
