@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use nand::{Layout, Work};
-use units::{Ppa, Superblock};
+use units::Superblock;
 
 /// Reads of the blocks of each die, since their superblock was erased or its refresh began.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
@@ -60,6 +60,7 @@ impl ReadCounts {
 #[cfg(test)]
 mod tests {
     use nand::Geometry;
+    use units::Ppa;
 
     use super::*;
     use crate::testing::small;
