@@ -123,7 +123,7 @@ def test_the_command_line_is_documented() -> None:
     page = cli.page()
     assert "## ufsim trace convert" in page
     assert "| `--depth N` | a whole number |" in page
-    assert "| `--runs N` | a whole number | `200` |" in page
+    assert "| `--seeds N` | a whole number | `5` |" in page
     assert "| `--replay` | `timed`, `queued`, `closed` |" in page
 
 
