@@ -625,9 +625,9 @@ static void insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list, 
 		struct request *rq = list_first_entry(list, struct request, queuelist);
 
 		list_del_init(&rq->queuelist);
+		rq->elv.priv[0] = NULL;
 		if (!at_head && blk_mq_sched_try_insert_merge(mp->q, rq, &merged))
 			continue;
-		rq->elv.priv[0] = NULL;
 		if (at_head || blk_rq_is_passthrough(rq)) {
 			list_add_tail(&rq->queuelist, &mp->urgent);
 			continue;
@@ -671,8 +671,18 @@ static void request_merged(struct request_queue *q, struct request *rq, enum elv
 	place->units = units_of(rq);
 }
 
+/* The next one has become a part of a request, and its memory goes. It may have been here for long. */
 static void requests_merged(struct request_queue *q, struct request *rq, struct request *next)
 {
+	struct map_plus *mp = q->elevator->elevator_data;
+
+	if (next->elv.priv[0])
+		vacate(mp, next->elv.priv[0]);
+	else
+		list_del_init(&next->queuelist);
+	elv_rqhash_del(q, next);
+	if (q->last_merge == next)
+		q->last_merge = NULL;
 	request_merged(q, rq, ELEVATOR_BACK_MERGE);
 }
 

@@ -278,16 +278,6 @@ static void use(struct app *app, char *line, const char *what)
 	tell_reads(n, before, began);
 }
 
-static struct app *app_of(const char *word)
-{
-	unsigned int i, uid = word ? strtoul(word, NULL, 10) : 0;
-
-	for (i = 0; i < count; i++)
-		if (apps[i].uid == uid)
-			return &apps[i];
-	die("'%s' is no app", word ?: "");
-}
-
 static unsigned long number_of(const char *word)
 {
 	char *behind;
@@ -298,6 +288,17 @@ static unsigned long number_of(const char *word)
 	return value;
 }
 
+static struct app *app_of(const char *word)
+{
+	unsigned long uid = number_of(word ?: "");
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		if (apps[i].uid == uid)
+			return &apps[i];
+	die("'%s' is no app", word ?: "");
+}
+
 /* The next number of a line. One that is not there is 0. */
 static unsigned long number(char **rest)
 {
@@ -306,14 +307,13 @@ static unsigned long number(char **rest)
 
 static void declare(unsigned long uid, char **rest)
 {
-	struct app *app = &apps[count];
+	struct app app = { .uid = uid };
 
-	app->uid = uid;
-	app->kib = number(rest);
-	app->ramp_ms = number(rest);
-	if (count == APPS || !uid || !app->kib)
+	app.kib = number(rest);
+	app.ramp_ms = number(rest);
+	if (count == APPS || !uid || app.uid != uid || !app.kib)
 		die("must be app UID KIB [MS], of %d at most", APPS);
-	count++;
+	apps[count++] = app;
 }
 
 /* What is said of an app. */

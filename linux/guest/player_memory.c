@@ -159,9 +159,10 @@ void have_system(unsigned long kib, int entries)
 		for (;;)
 			pause();
 	}
-	whole(up[0], &done, 1, 0);
-	close(up[0]);
 	close(up[1]);
+	if (read(up[0], &done, 1) != 1)
+		die("there is no memory for %lu KiB of the system", kib);
+	close(up[0]);
 }
 
 /* How little the user would miss it: apps that he has opened, the last one first, then all others. */

@@ -117,11 +117,18 @@ def test_folders_of_one_name_are_refused(tmp_path):
         linux.Job(command=("true",), fs="none", folders=folders).check()
 
 
-@pytest.mark.parametrize("check", [None, "", "test -e a"])
-def test_what_looks_at_a_file_system_after_a_cut_is_a_script(tmp_path, check):
+@pytest.mark.parametrize(
+    ("check", "lost"),
+    [(None, False), ("", False), ("test $(cat $BEFORE) = console", False), ("set -e\nfalse\ntrue", True)],
+)
+def test_what_looks_at_a_file_system_after_a_cut_fails_with_the_caller(tmp_path, check, lost):
     given = None if check is None else script(tmp_path, check)
     found = entries(after_cut(linux.Job(command=("true",), fs="ext4"), given, "console"))
-    assert subprocess.run(["sh", "-n"], input=found["job/check"], check=False).returncode == 0
+    for name in ("own", "before"):
+        (tmp_path / name).write_bytes(found[f"job/{name}"])
+    # Up to where it looks at the disk itself.
+    text = found["job/check"].decode().replace("/job/", f"{tmp_path}/").partition("cd /\n")[0]
+    assert (subprocess.run(["sh", "-c", text], check=False).returncode != 0) == lost
 
 
 def complaints(console: str) -> list[str]:
@@ -237,6 +244,18 @@ def test_the_schedulers_of_map_plus_do_as_their_models(scheduler):
     # A read that is out of its place moves those behind it in its burst; RoW has no choice among reads.
     assert row["same"] == 1 if scheduler == "row" else row["same"] > 0.6
     assert scheduler == "row" or row["kernel"]["prioritised"] > 400
+
+
+@pytest.mark.parametrize("scheduler", ["row", "map-plus"])
+def test_a_queued_request_can_become_a_part_of_another(tmp_path, scheduler, kernel_with_all):
+    """Bursts of 32 writes to neighbours: one that is inserted joins one that waits, and both join a third."""
+    fio = "fio --clocksource=clock_gettime --name=m --filename=/dev/sda --rw=randwrite --bs=4k --size=512k --direct=1"
+    bursts = "--ioengine=libaio --iodepth=32 --iodepth_batch_submit=32 --iodepth_batch_complete_min=32 --loops=20"
+    text = f"{fio} {bursts} --verify=crc32c\ncat /sys/block/sda/stat\n"
+    run = linux.run(job(tmp_path, text), "ufs", profile="tiny", scheduler=scheduler)
+    assert run.status == 0, run.stderr + run.console
+    merged = int(run.stdout.splitlines()[-1].split()[5])
+    assert merged > 500 and not complaints(run.console)
 
 
 def test_a_scheduler_can_ask_what_the_mapping_cache_holds(tmp_path):
@@ -513,7 +532,14 @@ def test_without_a_kernel_one_line_says_what_is_missing(tmp_path, monkeypatch):
         (["--shell", "--cuts", "3"], "--shell and cuts exclude each other"),
         (["--memory", "1", "--", "true"], "memory = 1: must be 256..=16384 MiB"),
         (["--cpu-cost", "many", "--", "true"], "--cpu-cost is 'many'; allowed: SYSCALL_NS,REGISTER_NS,PAGE_NS"),
-        (["--cut-at", "1 day", "--", "true"], "--cut-at is '1 day'; allowed: TURN, such as 120, or a time"),
+        (["--cut-at", "1 day", "--", "true"], "--cut-at is '1 day'; allowed: TURN from 1 on, such as 120, or a time"),
+        (["--cut-at", "0", "--", "true"], "--cut-at is '0'"),
+        (["--cut-at", "9" * 23, "--", "true"], "--cut-at is '9999"),
+        (["--cut-at", "1s", "--record", "cuts.json", "--", "true"], "--record has no effect with a time as --cut-at"),
+        (["--cuts", "-1", "--", "true"], "--cuts is -1; allowed: at least 1"),
+        (["--every-cut", "--console", "console.txt", "--", "true"], "--console has no effect with power cuts"),
+        (["--every-cut", "--no-cache", "--", "true"], "--no-cache has no effect with power cuts"),
+        (["--folder", "/", "--", "true"], "folder = '/': must be a folder with a name"),
         (["--cuts", "3", "--every-cut", "--", "true"], "--cuts, --cut-at and --every-cut exclude each other"),
         (["--check", "x", "--", "true"], "--check has no effect without --cuts, --cut-at or --every-cut"),
     ],

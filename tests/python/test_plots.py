@@ -279,6 +279,24 @@ def test_a_time_series_adds_kinds() -> None:
     assert plots.time_series(comparison_of(["ufs"], 0), "iops", "read").lines[0].get_ydata()[0] == 300.0
     mean = plots.time_series(comparison_of(["ufs"], 0), "mean_ns").lines[0].get_ydata()
     assert mean[0] == pytest.approx((300 * 100 + 600 * 62.5) / 900)
+    several = plots.time_series([comparison_of(["ufs"], seed) for seed in (0, 1)], "iops").lines
+    assert len(several) == 1 and list(several[0].get_ydata()) == [900.0, 0.0, 900.0], "a mean of runs"
+
+
+def test_trims_are_no_throughput() -> None:
+    (one,) = comparison_of(["ufs"], 0)
+    kinds = one.data["over_time"]["kinds"]
+    own = plots.time_series(one).lines[0].get_ydata()
+    kinds["trim"] = kinds["write"]
+    assert list(plots.time_series(one).lines[0].get_ydata()) == list(own)
+    assert plots.time_series(one, kind="trim").lines[0].get_ydata()[0] > 0
+
+
+def test_means_have_their_intervals_as_bands() -> None:
+    frame = pd.DataFrame({"scheme": ["ufs", "ideal"], "iops": [10.0, 20.0], "iops_ci95": [1.0, None]})
+    axes = plots.bars(frame, "iops")
+    whiskers = next(one for one in axes.containers if hasattr(one, "has_yerr"))
+    assert [list(line[:, 0]) for line in whiskers.lines[2][0].get_segments()] == [[9.0, 11.0]]
 
 
 def test_any_axes_are_accepted(sweep: pd.DataFrame) -> None:

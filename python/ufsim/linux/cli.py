@@ -35,6 +35,8 @@ from ufsim.states import StateCache
 
 DEFAULT = "hpb-linux"
 COST = re.compile(r"(\d{1,9}),(\d{1,9}),(\d{1,9})")
+# Events that the kernel's buffer has, and those that have come into it, in the head of a trace.
+ENTRIES = re.compile(r"# entries-in-buffer/entries-written: (\d+)/(\d+)")
 
 
 def listed(scheme: str | None, schemes: str | None) -> list[str]:
@@ -133,6 +135,10 @@ def linux(
     if wish.asked():
         if shell:
             raise UsageError("--shell and cuts exclude each other")
+        without: dict[str, Any] = {"guest-trace": guest_trace, "console": console, "no-cache": not cache, "log": log}
+        without |= {"timeline": timeline, "timeline-window": timeline_window, "series": series, "step": step}
+        if given := [name for name, value in without.items() if value]:
+            raise UsageError(f"--{given[0]} has no effect with power cuts")
         cut_sessions(job, names, options, wish, as_json=as_json)
         return
     observed = Observed(log or False, timeline, timeline_window, series, step)
@@ -164,7 +170,7 @@ def linux(
     tell(runs, as_json=as_json)
     if failures:
         raise outputs.Unwritten(failures, printed=True)
-    if failed := [run.status for run in runs if run.status]:
+    if failed := [run.status or 1 for run in runs if run.status != 0]:
         raise typer.Exit(failed[0])
 
 
@@ -193,8 +199,12 @@ def tell(runs: list[GuestRun], *, as_json: bool) -> None:
             say(f"== {one.result.scheme}")
         print(one.stdout, end="")
         print(one.stderr, end="", file=sys.stderr)
-        if one.status:
+        if one.status is None:
+            say("the job has no status: the guest has halted before its end")
+        elif one.status:
             say(f"the job has ended with status {one.status}")
+        if one.trace and (events := ENTRIES.search(one.trace)) and events[1] != events[2]:
+            say(f"note: the guest's trace has the last {int(events[1]):,} of {int(events[2]):,} events")
         if starved(one.hpb_stats):
             say("note: ufshpb has fetched nothing of what it wanted: with free processors it starves (--cpu-cost)")
     comparison_tables.print_comparison(Screen(), Comparison(runs[0].result.workload, [one.result for one in runs]))

@@ -21,6 +21,8 @@ from ufsim.runner import jobs_of
 from ufsim.spec import Spec
 
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+# Turns and nanoseconds of a session: more than any has.
+MOST = 10**18
 PLACE = re.compile(r"\d+(\.\d+)?(ns|us|ms|s)?")
 
 
@@ -43,6 +45,12 @@ class Wish:
         for name in ("check", "record", "jobs"):
             if getattr(self, name) is not None and not given:
                 raise UsageError(f"--{name} has no effect without --cuts, --cut-at or --every-cut")
+        if self.cuts is not None and self.cuts < 1:
+            raise UsageError(f"--cuts is {self.cuts}; allowed: at least 1")
+        if self.cut_at is not None and place(self.cut_at)[1] is not None:
+            for name in ("record", "jobs"):
+                if getattr(self, name) is not None:
+                    raise UsageError(f"--{name} has no effect with a time as --cut-at")
         return given > 0
 
     def cut(self, session: Cutting) -> list[Cut]:
@@ -60,13 +68,13 @@ class Wish:
 def place(text: str) -> tuple[int | None, int | None]:
     """A turn, or a time in ns."""
     found = PLACE.fullmatch(text)
-    if not found or (found[1] and not found[2]):
-        raise UsageError(
-            f"--cut-at is '{text}'; allowed: TURN, such as 120, or a time in ns, us, ms or s, such as 1.5s"
-        )
-    if not found[2]:
+    if found and not found[2] and not found[1] and 1 <= int(text) <= MOST:
         return int(text), None
-    return None, round(float(text[: -len(found[2])]) * UNITS[found[2]])
+    if found and found[2] and (ns := round(float(text[: -len(found[2])]) * UNITS[found[2]])) <= MOST:
+        return None, ns
+    raise UsageError(
+        f"--cut-at is '{text}'; allowed: TURN from 1 on, such as 120, or a time in ns, us, ms or s, such as 1.5s"
+    )
 
 
 def cut_sessions(job: Job, schemes: list[str], options: dict[str, Any], wish: Wish, *, as_json: bool) -> None:

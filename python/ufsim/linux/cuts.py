@@ -49,8 +49,9 @@ class Cutting:
     def turns(self) -> range:
         """The job's turns: those before it make the file system, and the few after it are left out with them."""
         whole = Device(self.spec).boot(self.job)
-        if whole.status:
-            raise _core.ConfigError(f"the job ends with status {whole.status} without any cut: {whole.stderr.strip()}")
+        if whole.status != 0:
+            how = "without a status" if whole.status is None else f"with status {whole.status}"
+            raise _core.ConfigError(f"the job ends {how} without any cut: {whole.stderr.strip()}")
         idle = Device(self.spec).boot(replace(self.job, command=("true",), script=None))
         turns = range(idle.turns, whole.turns)
         if not turns:
@@ -119,6 +120,8 @@ class Cutting:
             return ("lost", str(error)) if begun else ("early", "")
         if not begun:
             return "early", ""
+        if after.status is None:
+            return "lost", "the check has no end: the guest has halted before"
         return ("lost", after.stdout + after.stderr) if after.status else ("whole", "")
 
     def _identity(self) -> str:
@@ -128,8 +131,8 @@ class Cutting:
             "device": inputs.of_spec(replace(self.spec, workload="")),
             "guest": hashlib.sha256(cpio.archive(self.job.entries(self.job.fs))).hexdigest(),
             "folders": [inputs.file_digest(str(folder)) for folder in self.job.folders],
-            "host": [self.job.memory_mib, self.job.cpu_cost, manifest()["digests"]["linux"]],
-            "check": self.check and self.check.read_text(),
+            "host": [self.job.memory_mib, self.job.cpu_cost, manifest()["digests"]],
+            "check": self.check and self.check.read_text(errors="surrogateescape"),
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -107,8 +107,8 @@ class Job:
             raise _core.ConfigError(f"memory = {self.memory_mib}: must be 256..=16384 MiB")
         names: dict[str, Path] = {}
         for folder in self.folders:
-            if not folder.is_dir():
-                raise _core.ConfigError(f"folder = '{folder}': must be a folder")
+            if not folder.is_dir() or not folder.resolve().name:
+                raise _core.ConfigError(f"folder = '{folder}': must be a folder with a name")
             if (other := names.setdefault(folder.resolve().name, folder)) is not folder:
                 raise _core.ConfigError(f"folder = '{folder}': has the name of '{other}', and the guest needs two")
 
@@ -307,7 +307,7 @@ class Device:
         with _folder(job, job.fs, self.disks()) as (folder, built):
 
             def at(turn: int, now_ns: int) -> bool:
-                return ask(turn, now_ns, _text(folder / "console") or "")
+                return ask(turn, now_ns, _console(folder))
 
             self._boot(job, folder, built, {"stops": (turns, at_ns, at)})
 
@@ -343,7 +343,7 @@ def _gathered(told: Document, log: "_core.LogPart | None", unwritten: str | None
         iosched=dict(line.split(maxsplit=1) for line in (_text(folder / "out" / "iosched") or "").splitlines()),
         diskstats=texts["diskstats"] or "",
         trace=texts["trace"],
-        console=_text(folder / "console") or "",
+        console=_console(folder),
         ended=told["ended"],
         at_ns=told["at_ns"],
         turns=told["turns"],
@@ -363,8 +363,12 @@ def _counters(path: Path) -> dict[str, int]:
     return counters
 
 
+def _console(folder: Path) -> str:
+    return (_text(folder / "console") or "").replace("\r\n", "\n")
+
+
 def _text(path: Path) -> str | None:
-    return path.read_text(errors="replace") if path.exists() else None
+    return path.read_bytes().decode(errors="replace") if path.exists() else None
 
 
 def manifest() -> Document:
@@ -408,11 +412,12 @@ def after_cut(job: Job, check: Path | None, console: str) -> Job:
 
     In the check, $BEFORE is the console of the guest before, with all that it had said by then.
     """
-    script = "" if check is None else check.read_text(errors="surrogateescape")
-    # By itself an empty script is no command.
+    own = b"" if check is None else check.read_bytes()
+    # A shell of its own: what it has set, such as -e, holds to its end.
     text = (
-        "export BEFORE=/job/before\n(\n:\n"
-        f"{script}\n) || exit 1\ncd /\numount /mnt\n{CHECKS[job.fs]} > /out/fsck 2>&1 || {{ cat /out/fsck; exit 2; }}\n"
+        "export BEFORE=/job/before\nsh /job/own || exit 1\ncd /\numount /mnt\n"
+        f"{CHECKS[job.fs]} > /out/fsck 2>&1 || {{ cat /out/fsck; exit 2; }}\n"
     )
-    files = (cpio.file("job/before", console.encode()), cpio.file("job/check", text.encode(errors="surrogateescape")))
+    contents = {"before": console.encode(), "own": own, "check": text.encode()}
+    files = tuple(cpio.file(f"job/{name}", content) for name, content in contents.items())
     return replace(job, command=("sh", "/job/check"), script=None, files=files)

@@ -31,7 +31,7 @@ from ufsim._core import ConfigError
 from ufsim.names import check_choice
 from ufsim.plots.comparison import CAUSES
 from ufsim.plots.palette import scheme_colours, scheme_styles
-from ufsim.results.columns import FRAMES
+from ufsim.results.columns import CI95, FRAMES
 from ufsim.results.formats import number
 from ufsim.results.result import Result, ResultSet
 
@@ -161,7 +161,8 @@ def lines(
     """Draws the mean of column `y` over column `x` as a line for each value of column `by`.
 
     Rows that have `by` and `x` in common, such as those of several seeds, give the band: from the smallest to the
-    largest ("range"), a standard deviation to both sides ("std"), or none. Nanoseconds are drawn as microseconds.
+    largest ("range"), a standard deviation to both sides ("std"), or none. A table of means with their 95% intervals,
+    as of a comparison over seeds, has these for "range". Nanoseconds are drawn as microseconds.
     """
     flat = _flat(frame, x, y, by, band)
     table = _statistics(flat, [by, x], y, band)
@@ -235,22 +236,25 @@ def _finish_bars(axes: Axes, names: list[str], places: list[str] | None, title: 
 
 
 def time_series(source: Result | ResultSet, y: str = "mib_per_s", kind: str = "all", *, ax: Axes | None = None) -> Axes:
-    """Draws a run over time: a line for each scheme.
+    """Draws a run over time: a line for each scheme, the mean of its runs where there are several, as with seeds.
 
     `y` is `mib_per_s`, `iops`, `requests`, `mean_ns` or `max_ns` (drawn in microseconds); `kind` is read, write, flush,
-    trim, or all of them together.
+    trim, or all of them together. Trims move no data, so they are no part of all throughput.
     """
     import pandas as pd
 
     check_choice("y", y, ("mib_per_s", "iops", "requests", "mean_ns", "max_ns"))
-    frame = pd.concat([result.time_series() for result in _results(source)], ignore_index=True)
+    runs = [result.time_series().assign(run=run) for run, result in enumerate(_results(source))]
+    frame = pd.concat(runs, ignore_index=True)
     check_choice("kind", kind, ["all", *dict.fromkeys(frame.kind)])
-    frame = frame if kind == "all" else frame[frame.kind == kind]
+    left_out = "trim" if y == "mib_per_s" else ""
+    frame = frame[frame.kind != left_out] if kind == "all" else frame[frame.kind == kind]
     unit, factor = drawn_unit(y)
     styles = scheme_styles(frame.scheme)
     with _drawing(ax, len(styles)) as axes:
         for place, (scheme, style) in enumerate(styles.items()):
-            values = _over_kinds(frame[frame.scheme == scheme], y) * factor
+            each = [_over_kinds(own, y) for _, own in frame[frame.scheme == scheme].groupby("run")]
+            values = pd.concat(each, axis=1).mean(axis=1) * factor
             look: dict[str, Any] = {"color": style.colour, "ls": style.dashes, "lw": _width(place)}
             axes.plot(values.index, values, label=scheme, drawstyle="steps-post", **look)
         axes.set_xlabel("simulated time (s)")
@@ -272,8 +276,10 @@ def _over_kinds(frame: "pd.DataFrame", y: str) -> "pd.Series[float]":
 
 
 def _results(source: Source) -> list[Result]:
+    """All results of it, with those of further seeds."""
     sources: Iterable[Result | ResultSet] = [source] if isinstance(source, Result | ResultSet) else source
-    return [result for one in sources for result in ([one] if isinstance(one, Result) else one)]
+    results = [result for one in sources for result in ([one] if isinstance(one, Result) else one)]
+    return [one for result in results for one in result.each_seed]
 
 
 def _pooled(frame: "pd.DataFrame") -> tuple[Any, Any]:
@@ -337,11 +343,14 @@ def _statistics(flat: "pd.DataFrame", keys: list[str], y: str, band: str) -> "pd
     if len(keys) > 1 and flat[keys[1]].dtype.kind not in "iuf":
         values = values.assign(**{keys[1]: flat[keys[1]].astype(str)})
     table = values.groupby(keys, sort=True)[y].agg(["mean", "min", "max", "std"]).astype(float) * drawn_unit(y)[1]
-    spread = table["std"].fillna(0) * (band == "std")
-    ends = {"low": table["mean"] - spread, "high": table["mean"] + spread}
-    if band == "range":
-        ends = {"low": table["min"], "high": table["max"]}
-    return table[["mean"]].assign(**ends)
+    halves = values.get(f"{y}{CI95}")
+    if band == "range" and halves is not None and halves.notna().any():
+        spread = halves.groupby([values[key] for key in keys], sort=True).max().fillna(0) * drawn_unit(y)[1]
+    elif band == "range":
+        return table[["mean"]].assign(low=table["min"], high=table["max"])
+    else:
+        spread = table["std"].fillna(0) * (band == "std")
+    return table[["mean"]].assign(low=table["mean"] - spread, high=table["mean"] + spread)
 
 
 def drawn_unit(column: str) -> tuple[str, float]:

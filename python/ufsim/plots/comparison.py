@@ -184,8 +184,9 @@ def draw_latency(axes: Axes, comparison: Comparison, kind: str, title: str) -> N
             continue
         style = styles[result.scheme]
         means = {name: found.mean if found else 0.0 for name, found in values.items()}
-        points = {label: (max(means[name], 1) / 1e3, marker) for name, label, marker in STATISTICS}
-        across = [place for place, _ in points.values()]
+        # No time at all has no place on a logarithmic axis; the numbers beside it tell.
+        points = {label: (means[name] / 1e3, marker) for name, label, marker in STATISTICS if means[name] > 0}
+        across = [place for place, _ in points.values()] or [float("nan")]
         axes.plot([min(across), max(across)], [row, row], color=style.colour, lw=4, alpha=0.45, solid_capstyle="butt")
         for label, (place, marker) in points.items():
             size = 12 if marker == "|" else 6

@@ -99,15 +99,14 @@ def is_condition(axis: str) -> bool:
 
 
 def panels(frame: "pd.DataFrame", keys: Sequence[str]) -> list[tuple[str, "pd.DataFrame"]]:
-    """The rows of each combination of the keys with a title, as many as a picture shows."""
+    """The rows of each combination of the keys with a title."""
     if not keys:
         return [("", frame)]
     groups = frame.groupby(list(keys), sort=False, dropna=False)
-    made = [
+    return [
         (", ".join(f"{axis_name(key, '')} {value}{unit(key)}" for key, value in zip(keys, values, strict=True)), own)
         for values, own in groups
     ]
-    return made[:MOST_PANELS]
 
 
 def label(axis: str) -> str:
@@ -121,7 +120,9 @@ def unit(axis: str) -> str:
 
 
 def grid_of_axes(titles: Sequence[str], *, high: float = PANEL_INCHES) -> tuple[Figure, Iterator[Axes]]:
-    """A figure with a panel for each title."""
+    """A figure with a panel for each title, or for as many as it has room for, and says so."""
+    left_out = len(titles) - MOST_PANELS
+    titles = titles[:MOST_PANELS]
     columns = 2 if len(titles) == 4 else min(PANEL_COLUMNS, len(titles))
     rows = math.ceil(len(titles) / columns)
     width = PAGE_INCHES if columns > 1 else PAGE_INCHES * 0.62
@@ -132,6 +133,8 @@ def grid_of_axes(titles: Sequence[str], *, high: float = PANEL_INCHES) -> tuple[
             pane.set_title(titles[place])
         else:
             pane.set_axis_off()
+    if left_out > 0:
+        figure.suptitle(f"{len(titles)} of {len(titles) + left_out} conditions", x=0.012, ha="left")
     return figure, iter(panes)
 
 
@@ -161,6 +164,7 @@ def finished(figure: Figure, measured: str, styles: Sequence[str] | dict[str, An
         axes.set_ylim(bottom=0)
         axes.label_outer()
         axes.xaxis.label.set_visible(True)
+        axes.tick_params(axis="x", labelbottom=True)
     figure.axes[0].set_ylabel(measured)
     if styles:
         names_below(figure, styles)
@@ -253,7 +257,7 @@ def pareto(sweep: Sweep, y: str, by: str | None) -> Figure:
             bars = (rows[f"{y}_ci95"] * factor).fillna(0)
             look: dict[str, Any] = {"color": style.colour, "marker": style.marker, "ls": "", "elinewidth": 0.6}
             axes.errorbar(rows[COST] / MIB, rows[y] * factor, yerr=bars, label=name, **look)
-        real = own[own[by].astype(str) != BOUND] if by else own
+        real = own[own.scheme.astype(str) != BOUND] if "scheme" in own else own
         edge = real.iloc[front(list(real[COST]), [better(y) * value for value in real[y]])]
         axes.plot(edge[COST] / MIB, edge[y] * factor, drawstyle="steps-post", color="black", lw=0.7, ls=":", zorder=0)
         taken = frame[COST][frame[COST] > 0] / MIB
