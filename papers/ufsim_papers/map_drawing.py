@@ -10,7 +10,7 @@ from ufsim_papers.figure import as_svg
 from ufsim_papers.intervals import defined
 from ufsim_papers.judged import Outcome, Part
 
-# How far beside the band a point is still drawn, in widths of the band; what lies further stands at the border.
+# How far beside the band a point is still drawn, in widths of the band; what lies further points beyond the border.
 REACH = 1.5
 COLOURS = {"in": "#1b7837", "out": "#b2182b", "between": "#b35806", "not measured": "#7a7a7a"}
 
@@ -32,15 +32,17 @@ def drawing(outcomes: Sequence[Outcome]) -> Drawing:
     for label, look in (
         ("where the paper's set-up lies", {"marker": "o", "color": COLOURS["in"]}),
         ("elsewhere on the map", {"marker": "o", "mfc": "white", "color": COLOURS["in"]}),
+        ("the same, with an interval across an end of the band", {"marker": "o", "color": COLOURS["between"]}),
         ("the same, out of the band with some part", {"marker": "o", "color": COLOURS["out"]}),
+        ("further away than is drawn", {"marker": ">", "color": COLOURS["out"]}),
         ("foil", {"marker": "x", "color": "#333333"}),
     ):
         axes.plot([], [], ls="", ms=6, label=label, **look)  # type: ignore[arg-type]
     names = [f"{outcome.claim.id.partition('.')[2]}: {outcome.class_text}" for outcome in outcomes]
     axes.set_yticks(range(len(outcomes)), names, fontsize=8)
-    axes.invert_yaxis()
+    axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlim(-REACH - 0.1, 1 + REACH + 0.1)
-    axes.set_xticks([0, 1], ["lower end\nof the band", "upper end\nof the band"])
+    axes.set_xticks([0, 1], ["lower\nend", "upper\nend"], fontsize=8)
     axes.grid(axis="y", alpha=0.3)
     draw.legend(axes, outside=True)
     return figure
@@ -52,9 +54,13 @@ def _draw_claim(axes: Axes, row: int, outcome: Outcome) -> None:
         colour = COLOURS[point.state(outcome.claim)]
         face = colour if place in left else "white"
         for x in _across(outcome, point.parts):
-            axes.plot([x], [row], marker="o", ms=5, color=colour, mfc=face, ls="", alpha=0.85)
+            axes.plot([x], [row], marker=_marker(x, "o"), ms=5, color=colour, mfc=face, ls="", alpha=0.85)
     for x in _across(outcome, outcome.foil):
-        axes.plot([x], [row], marker="x", ms=6, color="#333333", ls="")
+        axes.plot([x], [row], marker=_marker(x, "x"), ms=6, color="#333333", ls="")
+
+
+def _marker(x: float, marker: str) -> str:
+    return "<" if x <= -REACH else ">" if x >= 1 + REACH else marker
 
 
 def _across(outcome: Outcome, parts: Sequence[Part]) -> list[float]:
