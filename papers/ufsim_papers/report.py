@@ -6,7 +6,6 @@ from html import escape
 from typing import TYPE_CHECKING
 
 import ufsim
-from ufsim.results.formats import plural
 from ufsim_papers import map_drawing
 from ufsim_papers.folders import PAPERS
 from ufsim_papers.judged import counted
@@ -65,11 +64,12 @@ def head(book: Book, papers: list[str]) -> str:
     """Title, score and contents."""
     own = [outcome for outcome in book.outcomes if outcome.claim.paper in papers]
     quick = " Made with --quick: fewer points than the papers have." if book.setting.quick else ""
-    seeds = plural(book.setting.seeds, "seed")
+    first, last = book.setting.seed, book.setting.seed + book.setting.seeds - 1
+    seeds = f"seed {first}" if first == last else f"seeds {first} to {last}, for some claims more"
     links = "".join(f'<a href="#{paper}">{escape(paper)}</a>' for paper in papers)
     return f"""
 <h1>The papers' figures, measured again</h1>
-<p class="paper">ufsim {escape(ufsim.__version__)}, {seeds} from {book.setting.seed} on.{quick}</p>
+<p class="paper">ufsim {escape(ufsim.__version__)}, {seeds}.{quick}</p>
 <p class="score">{escape(counted(own))}.</p>
 <p>A value is the median of all seeds. A claim is measured on a map: over the ranges of what the paper leaves open. It
 is <em>reproduced</em> if it is in its band at every point, with every part and the whole interval in brackets, and its
