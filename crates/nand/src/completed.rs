@@ -100,7 +100,7 @@ impl Completed {
     ///
     /// # Panics
     /// If this is not a read: a failed program or erase is not repeated at the same place.
-    pub fn read_again(self) -> Op {
+    pub fn read_again(&self) -> Op {
         assert!(self.op.work.kind() == Kind::Read, "only reads are repeated: {self:?}");
         self.op
     }

@@ -12,7 +12,7 @@ use units::{Nanos, Ppa, SimTime};
 
 use crate::op::{Kind, NandEvent, Op, Slot};
 use crate::suspend::History;
-use crate::timeline::{Finished, Phase, Timeline, goes_first};
+use crate::timeline::{Phase, Timeline, goes_first};
 
 /// How reads share a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -151,7 +151,7 @@ impl Timeline {
         now: SimTime,
         die: u16,
         wakes: &mut Vec<(SimTime, E)>,
-    ) -> Result<Option<Finished>, ()> {
+    ) -> Result<Option<Slot>, ()> {
         let reads = &mut self.lanes[usize::from(die)].reads;
         let ends = |lane: &Lane| matches!(lane.stage, Stage::Cell(end) if end == now);
         let at = reads.iter().position(ends).ok_or(())?;
@@ -171,7 +171,7 @@ impl Timeline {
         die: u16,
         slot: Slot,
         wakes: &mut Vec<(SimTime, E)>,
-    ) -> Option<Finished> {
+    ) -> Option<Slot> {
         let at = self.lanes[usize::from(die)].reads.iter().position(|lane| lane.slot == slot);
         self.finish_lane(now, die, at.expect("a read that has transferred data has its planes"), wakes)
     }
@@ -270,7 +270,7 @@ impl Timeline {
         die: u16,
         at: usize,
         wakes: &mut Vec<(SimTime, E)>,
-    ) -> Option<Finished> {
+    ) -> Option<Slot> {
         let lane = &mut self.lanes[usize::from(die)].reads[at];
         if let Some(left) = lane.left.checked_sub(1) {
             let end = now + self.slab[lane.slot as usize].task.cell;
@@ -280,14 +280,6 @@ impl Timeline {
         }
         self.charge(now, die);
         let Lane { slot, waited, .. } = self.lanes[usize::from(die)].reads.remove(at);
-        let entry = &self.slab[slot as usize];
-        let finished = Finished {
-            op: entry.task.op,
-            started: entry.started,
-            paused: Nanos::ZERO,
-            register_hit: entry.register_hit,
-            retries: if entry.register_hit { 0 } else { entry.task.retries },
-        };
         if let Some(waits) = &mut self.waits {
             waits.goes_on(die, waited);
             waits.ended(die, slot, None);
@@ -295,7 +287,7 @@ impl Timeline {
         self.free.push(slot);
         self.fill_cache_registers(now, die, wakes);
         self.proceed(now, die, wakes);
-        Some(finished)
+        Some(slot)
     }
 
     /// For reports: the time since the last charge is that of the read that has been under way longest, so that what

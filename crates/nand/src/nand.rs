@@ -9,10 +9,10 @@ use crate::completed::Completed;
 use crate::counters::Counters;
 use crate::fault::{Faults, Injector};
 use crate::geometry::{CellType, Geometry, Layout};
-use crate::op::{Kind, NandEvent, Op, Sensed, Spare, Work};
+use crate::op::{Cause, Kind, NandEvent, Op, Sensed, Slot, Spare, Work};
 use crate::retry::Retry;
 use crate::state::{Mark, State};
-use crate::timeline::{Finished, Task, Timeline};
+use crate::timeline::{InFlight, Task, Timeline};
 use crate::timing::Timing;
 use crate::usage::Usage;
 use crate::waits::Wait;
@@ -97,7 +97,7 @@ impl Nand {
     /// # Panics
     /// If the work is a program, lies outside the array, crosses the border of a row, or is a second erase of blocks
     /// whose erase has not finished.
-    #[inline]
+    #[inline(never)]
     pub fn submit<E: From<NandEvent>>(&mut self, now: SimTime, op: Op, wakes: &mut Vec<(SimTime, E)>) {
         let (die, superblock, sense) = match op.work {
             Work::Read { ppa, units } => {
@@ -175,29 +175,31 @@ impl Nand {
     ) -> Option<Completed> {
         self.note_transfer(event);
         let finished = self.timeline.wake(now, event, wakes)?;
-        self.note_operation(finished.op, finished.started, now);
+        let InFlight { task, started, .. } = self.timeline.slab[finished as usize];
+        self.note_operation(task.op, started, now);
         Some(self.completed(now, finished))
     }
 
     /// What the end of an operation means for the array and its counters.
     #[inline]
-    fn completed(&mut self, now: SimTime, finished: Finished) -> Completed {
-        let work = finished.op.work;
+    fn completed(&mut self, now: SimTime, finished: Slot) -> Completed {
+        let InFlight { task, started, paused, register_hit, .. } = &self.timeline.slab[finished as usize];
+        let work = task.op.work;
         let failed = self.faults.as_mut().is_some_and(|faults| faults.fails(work.kind()));
         match work {
             Work::Read { .. } => {}
             Work::Program { ppa, units } => self.state.finish_program(ppa, units),
             Work::Erase { superblock, die } => self.state.finish_erase(superblock, die),
         }
+        self.counters.count(&task.op, now - (*started + *paused), *register_hit);
+        if task.retries > 0 && !register_hit {
+            self.counters.count_retries(task.op.cause, task.retries);
+        }
+        let completed = Completed::new(task.op, failed);
         if failed {
             self.fail(work);
         }
-        let busy = now - (finished.started + finished.paused);
-        self.counters.count(&finished.op, busy, finished.register_hit);
-        if finished.retries > 0 {
-            self.counters.count_retries(finished.op.cause, finished.retries);
-        }
-        Completed::new(finished.op, failed)
+        completed
     }
 
     /// The spare of unit `i` of a finished read; `None` for units that are padding, not programmed or not readable.
@@ -379,23 +381,26 @@ impl Nand {
 
     #[inline(always)]
     fn task(&self, op: Op, superblock: Superblock, sense: Option<Ppa>) -> Task {
-        if !self.is_plain {
-            return self.task_of(op, superblock, sense);
-        }
-        let cell = self.timing.cell(self.state.cell(superblock), op.work.kind());
-        Task { op, cell, transfer: self.transfers[op.work.units() as usize], sense, planes: 0, retries: 0 }
+        let (cell, transfer, planes, retries) = match self.is_plain {
+            true => {
+                let cell = self.timing.cell(self.state.cell(superblock), op.work.kind());
+                (cell, self.transfers[op.work.units() as usize], 0, 0)
+            }
+            false => self.durations(op.work, op.cause, superblock),
+        };
+        Task { op, cell, transfer, sense, planes, retries }
     }
 
-    /// [`Nand::task`] where more than the kind of the work and of the cells decides.
+    /// Cell phase, transfer, planes and repeats of a [`Task`] where more than the kind of the work and of the cells
+    /// decides.
     #[inline(never)]
-    fn task_of(&self, op: Op, superblock: Superblock, sense: Option<Ppa>) -> Task {
-        let planes = if self.timing.sharing.is_on() { self.planes(op.work) } else { 0 };
-        let retries = self.timing.retry.map_or(0, |retry| self.retries(&retry, op.work, superblock));
-        if self.timing.free.covers(op.cause) {
-            return Task { op, cell: Nanos::ZERO, transfer: Nanos::ZERO, sense, planes, retries };
+    fn durations(&self, work: Work, cause: Cause, superblock: Superblock) -> (Nanos, Nanos, u8, u8) {
+        let planes = if self.timing.sharing.is_on() { self.planes(work) } else { 0 };
+        let retries = self.timing.retry.map_or(0, |retry| self.retries(&retry, work, superblock));
+        if self.timing.free.covers(cause) {
+            return (Nanos::ZERO, Nanos::ZERO, planes, retries);
         }
-        let transfer = self.transfers[op.work.units() as usize];
-        Task { op, cell: self.cell_of(op.work), transfer, sense, planes, retries }
+        (self.cell_of(work), self.transfers[work.units() as usize], planes, retries)
     }
 
     /// The duration of a cell phase, where pages may differ, a program may have several, or units may count.

@@ -29,18 +29,6 @@ pub(crate) struct Task {
     pub retries: u8,
 }
 
-/// A finished operation with its start and result.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Finished {
-    pub op: Op,
-    pub started: SimTime,
-    /// How long it stood still in between, interrupted by others.
-    pub paused: Nanos,
-    pub register_hit: bool,
-    /// How often a read was repeated.
-    pub retries: u8,
-}
-
 /// Operations that a power cut has ended.
 #[derive(Debug, Default)]
 pub(crate) struct Lost {
@@ -70,6 +58,8 @@ pub(crate) struct InFlight {
     pub task: Task,
     /// Set when it starts.
     pub started: SimTime,
+    /// How long it stood still in between, interrupted by others; set when it ends.
+    pub paused: Nanos,
     /// Set when it starts.
     pub register_hit: bool,
     /// How often a read will be repeated; set when it starts.
@@ -110,8 +100,9 @@ struct Channel {
 pub(crate) struct Timeline {
     pub dies: Vec<Die>,
     channels: Vec<Channel>,
-    /// Submitted operations that have not finished, and free slots.
+    /// Submitted operations that have not finished. One that has finished stays readable until the next is submitted.
     pub slab: Vec<InFlight>,
+    /// Slots of those that have finished.
     pub free: Vec<Slot>,
     /// By die, if reads share dies; else nothing.
     pub lanes: Vec<Lanes>,
@@ -187,17 +178,12 @@ impl Timeline {
     /// Queues an operation, or starts it if its die is free. Always inlined, so that the task is made where it stays.
     #[inline(always)]
     pub fn submit<E: From<NandEvent>>(&mut self, now: SimTime, die: u32, task: Task, wakes: &mut Vec<(SimTime, E)>) {
-        let entry = InFlight { task, started: now, register_hit: false, left: 0 };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.slab[slot as usize] = entry;
-                slot
-            }
-            None => {
-                self.slab.push(entry);
-                (self.slab.len() - 1) as Slot
-            }
-        };
+        let entry = |task| InFlight { task, started: now, paused: Nanos::ZERO, register_hit: false, left: 0 };
+        let slot = self.free.pop().unwrap_or(self.slab.len() as Slot);
+        match self.slab.get_mut(slot as usize) {
+            Some(place) => *place = entry(task),
+            None => self.slab.push(entry(task)),
+        }
         if !self.lanes.is_empty() {
             self.submit_shared(now, die as u16, slot, wakes);
         } else if let Phase::Idle = self.dies[die as usize].phase {
@@ -236,7 +222,7 @@ impl Timeline {
         now: SimTime,
         event: NandEvent,
         wakes: &mut Vec<(SimTime, E)>,
-    ) -> Option<Finished> {
+    ) -> Option<Slot> {
         match event {
             NandEvent::Die(die) => {
                 let sensed = match self.dies[die as usize].phase {
@@ -301,7 +287,7 @@ impl Timeline {
         now: SimTime,
         die: u16,
         wakes: &mut Vec<(SimTime, E)>,
-    ) -> Option<Finished> {
+    ) -> Option<Slot> {
         let slot = self.dies[die as usize].running;
         let left = &mut self.slab[slot as usize].left;
         if *left == 0 {
@@ -451,25 +437,24 @@ impl Timeline {
 
     /// Removes the running operation from its die and starts the next one.
     #[inline]
-    fn finish<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) -> Finished {
+    fn finish<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) -> Slot {
         let state = &mut self.dies[die as usize];
         let slot = state.running;
-        let InFlight { task, started, register_hit, .. } = &self.slab[slot as usize];
-        let retries = if *register_hit { 0 } else { task.retries };
-        let paused = if self.is_refined { state.history.paused } else { Nanos::ZERO };
-        let finished = Finished { op: task.op, started: *started, paused, register_hit: *register_hit, retries };
+        if self.is_refined {
+            self.slab[slot as usize].paused = state.history.paused;
+        }
         if self.waits.is_some() {
             self.note_ended(now, die, slot);
         }
         self.free.push(slot);
         if self.is_refined && self.continues(now, die, wakes) {
-            return finished;
+            return slot;
         }
         match self.take_next(die) {
             Some(next) => self.start(now, die, next, wakes),
             None => self.dies[die as usize].phase = Phase::Idle,
         }
-        finished
+        slot
     }
 
     /// Takes the most urgent operation that waits for a die out of its queue.

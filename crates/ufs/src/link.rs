@@ -75,13 +75,22 @@ fn on_wire(bytes: u64, bytes_per_us: u32) -> Nanos {
 struct Lane {
     bytes_per_us: u32,
     free_at: SimTime,
+    /// Bytes of the last message, and its time on the wire: most are alike, and a division is slow.
+    last: (u64, Nanos),
 }
 
 impl Lane {
+    fn new(bytes_per_us: u32) -> Lane {
+        Lane { bytes_per_us, free_at: SimTime::START, last: (0, Nanos::ZERO) }
+    }
+
     /// The time at which the last of `bytes` has left, if they are submitted at `now`.
     #[inline]
     fn send(&mut self, now: SimTime, bytes: u64) -> SimTime {
-        self.free_at = self.free_at.max(now) + on_wire(bytes, self.bytes_per_us);
+        if bytes != self.last.0 {
+            self.last = (bytes, on_wire(bytes, self.bytes_per_us));
+        }
+        self.free_at = self.free_at.max(now) + self.last.1;
         self.free_at
     }
 
@@ -103,8 +112,8 @@ pub struct Link {
 impl Link {
     /// An idle link.
     pub fn new(config: LinkConfig) -> Link {
-        let lane = |bytes_per_us| Lane { bytes_per_us, free_at: SimTime::START };
-        Link { down: lane(config.down_bytes_per_us), up: lane(config.up_bytes_per_us), latency: config.upiu_latency }
+        let (down, up) = (Lane::new(config.down_bytes_per_us), Lane::new(config.up_bytes_per_us));
+        Link { down, up, latency: config.upiu_latency }
     }
 
     /// Sends `bytes` from the host at `now`, after everything sent that way before. Gives the time of arrival. Times on
@@ -116,8 +125,8 @@ impl Link {
 
     /// The same link with nothing on it.
     pub fn idle(&self) -> Link {
-        let lane = |lane: Lane| Lane { free_at: SimTime::START, ..lane };
-        Link { down: lane(self.down), up: lane(self.up), latency: self.latency }
+        let (down, up) = (Lane::new(self.down.bytes_per_us), Lane::new(self.up.bytes_per_us));
+        Link { down, up, latency: self.latency }
     }
 
     /// The least times that a message takes from the host, and from the device.

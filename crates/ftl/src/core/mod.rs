@@ -333,8 +333,8 @@ impl Core {
         logged.over(base, |ppa| self.layout.superblock_of(ppa))
     }
 
-    /// Submits a read or an erase.
-    #[inline]
+    /// Submits a read or an erase. Inlined, so that the purpose is made where it stays.
+    #[inline(always)]
     pub(crate) fn submit(&mut self, work: Work, priority: Priority, cause: Cause, purpose: Purpose) {
         let token = self.ops.start(purpose, &[]);
         self.disturb.iter_mut().for_each(|reads| reads.read(&self.layout, work));
@@ -675,7 +675,7 @@ impl Core {
     }
 
     /// Repeats a read that has failed. The host learns only of failed reads of its own.
-    pub(crate) fn repeat(&mut self, failed: nand::Completed) {
+    pub(crate) fn repeat(&mut self, failed: &nand::Completed) {
         self.stats.read_retries += 1;
         self.disturb.iter_mut().for_each(|reads| reads.read(&self.layout, failed.work()));
         self.nand.submit(self.now, failed.read_again(), &mut self.effects.wakes);

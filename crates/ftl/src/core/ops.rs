@@ -61,48 +61,51 @@ pub enum Purpose {
 
 /// One operation in flight.
 #[derive(Clone, Copy, Debug)]
-pub struct Slot {
+pub struct Slot<'a> {
     /// Its purpose.
     pub purpose: Purpose,
     /// Buffers, copies or pieces that it programs.
-    pub items: [u32; MAX_ITEMS],
+    pub items: &'a [u32; MAX_ITEMS],
 }
 
-/// Operations in flight, by token.
+/// Operations in flight, by token. Most have a purpose alone, so purposes lie together.
 #[cfg_attr(feature = "explore", derive(Clone))]
 #[derive(Debug, Default)]
 pub struct Ops {
-    slots: Vec<Slot>,
+    purposes: Vec<Purpose>,
+    items: Vec<[u32; MAX_ITEMS]>,
     free: Vec<u32>,
 }
 
 impl Ops {
     /// Takes a slot. The token names it until [`Ops::finish`].
-    #[inline]
+    #[inline(always)]
     pub fn start(&mut self, purpose: Purpose, items: &[u32]) -> u32 {
-        let token = match self.free.pop() {
-            Some(token) => token,
-            None => {
-                self.slots.push(Slot { purpose, items: [0; MAX_ITEMS] });
-                self.slots.len() as u32 - 1
-            }
-        };
-        let slot = &mut self.slots[token as usize];
-        slot.purpose = purpose;
-        slot.items[..items.len()].copy_from_slice(items);
+        let token = self.free.pop().unwrap_or_else(|| self.one_more());
+        self.purposes[token as usize] = purpose;
+        if !items.is_empty() {
+            self.items[token as usize][..items.len()].copy_from_slice(items);
+        }
         token
+    }
+
+    #[cold]
+    fn one_more(&mut self) -> u32 {
+        self.purposes.push(Purpose::Snapshot);
+        self.items.push([0; MAX_ITEMS]);
+        self.items.len() as u32 - 1
     }
 
     /// The purpose of an operation.
     #[inline]
     pub fn purpose(&self, token: u32) -> Purpose {
-        self.slots[token as usize].purpose
+        self.purposes[token as usize]
     }
 
     /// Item `i` of an operation.
     #[inline]
     pub fn item(&self, token: u32, i: u32) -> u32 {
-        self.slots[token as usize].items[i as usize]
+        self.items[token as usize][i as usize]
     }
 
     /// Item `i` of an operation, as a write buffer.
@@ -118,9 +121,9 @@ impl Ops {
     }
 
     /// All operations in flight, for power cuts.
-    pub fn in_flight(&self) -> impl Iterator<Item = (u32, &Slot)> {
-        let tokens = (0..self.slots.len() as u32).filter(|token| !self.free.contains(token));
-        tokens.map(|token| (token, &self.slots[token as usize]))
+    pub fn in_flight(&self) -> impl Iterator<Item = (u32, Slot<'_>)> {
+        let slots = self.purposes.iter().zip(&self.items).map(|(&purpose, items)| Slot { purpose, items });
+        (0..).zip(slots).filter(|(token, _)| !self.free.contains(token))
     }
 
     /// The operation has ended; frees its slot.
@@ -135,7 +138,7 @@ impl Ops {
 impl std::hash::Hash for Ops {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         for (token, Slot { purpose, items }) in self.in_flight() {
-            let used = match *purpose {
+            let used = match purpose {
                 Purpose::HostProgram { n, .. } | Purpose::GcProgram { n, .. } | Purpose::MetaProgram { n, .. } => n,
                 _ => 0,
             };

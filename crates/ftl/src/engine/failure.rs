@@ -19,15 +19,15 @@ use crate::seat::{HostRole, Mapping};
 use crate::space::blocks::Stream;
 
 impl<M: Mapping> Engine<M> {
-    /// Handles a failed operation. Gives it back if the usual handling of its kind deals with the failure.
+    /// Handles a failed operation. True if that was all; else the usual handling of its kind deals with the failure.
     #[cold]
-    pub(super) fn operation_failed(&mut self, done: Completed) -> Option<Completed> {
+    pub(super) fn operation_failed(&mut self, done: &Completed) -> bool {
         let token = done.token();
         match self.core.ops.purpose(token) {
-            Purpose::Erase { .. } => return Some(done),
+            Purpose::Erase { .. } => return false,
             Purpose::HostRead { tag, first, ppa, n } => {
                 self.note_failed_read(tag, first, ppa, n);
-                return Some(done);
+                return false;
             }
             Purpose::SegmentLoad { .. }
             | Purpose::JobRead { .. }
@@ -35,7 +35,7 @@ impl<M: Mapping> Engine<M> {
             | Purpose::GcRead { .. }
             | Purpose::Recover { .. } => {
                 self.core.repeat(done);
-                return None;
+                return true;
             }
             Purpose::HostProgram { ppa, n, seq } => self.row_failed(Stream::Host, token, ppa, n, seq),
             Purpose::GcProgram { ppa, n, seq } => self.row_failed(Stream::Gc, token, ppa, n, seq),
@@ -49,7 +49,7 @@ impl<M: Mapping> Engine<M> {
         }
         self.core.stats.program_failures += 1;
         self.core.ops.finish(token);
-        None
+        true
     }
 
     /// Notes for [`Device::take_failed_reads`](crate::Device::take_failed_reads) whose pages could not be read. A page

@@ -44,27 +44,27 @@ impl<M: Mapping> Engine<M> {
         }
         let mut waiters = self.loads.spare_lists.pop().unwrap_or_default();
         waiters.push(waiter);
-        let mut load = Load { units, expected: ExpectedSet::default(), reads: 0, held: 0, waiters };
-        self.loads.waiting += usize::from(!self.read_units(&mut load));
-        self.loads.active.push(load);
+        self.loads.active.push(Load { units, expected: ExpectedSet::default(), reads: 0, held: 0, waiters });
+        let begun = self.read_units(self.loads.active.len() - 1);
+        self.loads.waiting += usize::from(!begun);
     }
 
-    /// Submits the reads of a load, one for all map units in the same flash unit. False if there are too few buffers.
-    fn read_units(&mut self, load: &mut Load<M::Awaited>) -> bool {
-        let meta = &self.core.meta;
-        let flash_units = meta.units().flash_units();
-        load.expected = ExpectedSet::new(meta.directory(), load.units);
+    /// Submits the reads of the load at a place of the list, one for all map units in the same flash unit. False if
+    /// there are too few buffers.
+    fn read_units(&mut self, at: usize) -> bool {
+        let (core, load) = (&mut self.core, &mut self.loads.active[at]);
+        let flash_units = core.meta.units().flash_units();
+        load.expected = ExpectedSet::new(core.meta.directory(), load.units);
         let n = load.expected.places().count();
         let buffers = (n as u32 * flash_units) as u16;
-        if !self.core.sram.take(Owner::Load, buffers) {
+        if !core.sram.take(Owner::Load, buffers) {
             return false;
         }
         (load.reads, load.held) = (n as u32, buffers);
         for ppa in load.expected.places() {
             let work = Work::Read { ppa, units: flash_units };
-            self.core.stats.segment_reads += 1;
-            let purpose = Purpose::SegmentLoad { units: load.units };
-            self.core.submit(work, Priority::MapRead, Cause::MapRead, purpose);
+            core.stats.segment_reads += 1;
+            core.submit(work, Priority::MapRead, Cause::MapRead, Purpose::SegmentLoad { units: load.units });
         }
         true
     }
@@ -74,10 +74,7 @@ impl<M: Mapping> Engine<M> {
         let mut i = 0;
         while self.loads.waiting > 0 && i < self.loads.active.len() {
             if self.loads.active[i].reads == 0 {
-                let mut load = std::mem::take(&mut self.loads.active[i]);
-                let reading = self.read_units(&mut load);
-                self.loads.active[i] = load;
-                if !reading {
+                if !self.read_units(i) {
                     return;
                 }
                 self.loads.waiting -= 1;

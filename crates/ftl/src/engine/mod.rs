@@ -60,7 +60,7 @@ impl<M: Mapping> Engine<M> {
     /// See [`crate::Device::prefetch`].
     #[inline]
     pub fn prefetch(&self, lpa: Lpa) {
-        if M::ON_DEMAND && lpa.0 < self.core.capacity_units() {
+        if lpa.0 < self.core.capacity_units() {
             self.map.prefetch(lpa);
         }
     }
@@ -84,7 +84,8 @@ impl<M: Mapping> Engine<M> {
                 if self.core.notes_all() {
                     self.note_flash();
                 }
-                match done {
+                // Borrow: moving what has just been made is slow.
+                match &done {
                     Some(done) => self.finish_op(done),
                     // A phase has ended, but no operation: the firmware sees no change.
                     None => return,
@@ -102,39 +103,35 @@ impl<M: Mapping> Engine<M> {
     }
 
     #[inline(always)]
-    fn finish_op(&mut self, done: Completed) {
+    fn finish_op(&mut self, done: &Completed) {
         if self.core.watch.is_some() {
             self.note_operation();
         }
-        let done = match done.failed() {
-            false => done,
-            true => match self.operation_failed(done) {
-                Some(done) => done,
-                None => return,
-            },
-        };
+        if done.failed() && self.operation_failed(done) {
+            return;
+        }
         let token = done.token();
         match self.core.ops.purpose(token) {
-            Purpose::HostRead { tag, first, ppa, n } => self.host_read_done(&done, tag, first, ppa, n),
+            Purpose::HostRead { tag, first, ppa, n } => self.host_read_done(done, tag, first, ppa, n),
             Purpose::HostProgram { ppa, n, seq } => self.host_program_done(token, ppa, n, seq),
             Purpose::GcProgram { ppa, n, seq } => self.gc_program_done(token, ppa, n, seq),
-            Purpose::SegmentLoad { units } => self.units_loaded(&done, units),
+            Purpose::SegmentLoad { units } => self.units_loaded(done, units),
             Purpose::JobRead { read } => {
                 self.core.job_ops -= 1;
-                let sight = Sight::new(&done, &self.core.nand, self.core.meta.pages());
+                let sight = Sight::new(done, &self.core.nand, self.core.meta.pages());
                 let metadata = matches!(done.work(), nand::Work::Read { ppa, .. } if self.core.meta.is_metadata(ppa));
                 self.core.job_reads.complete(read, &sight, metadata);
                 self.core.ops.finish(token);
                 return;
             }
             Purpose::FlushRead { place } => {
-                let sight = Sight::new(&done, &self.core.nand, self.core.meta.pages());
+                let sight = Sight::new(done, &self.core.nand, self.core.meta.pages());
                 self.map.read_done(&self.core, place, &sight);
             }
-            Purpose::GcRead { ppa, n } => self.gc_read_done(&done, ppa, n),
-            Purpose::MetaProgram { ppa, n, reason } => self.pieces_programmed(&done, ppa, n, reason),
+            Purpose::GcRead { ppa, n } => self.gc_read_done(done, ppa, n),
+            Purpose::MetaProgram { ppa, n, reason } => self.pieces_programmed(done, ppa, n, reason),
             Purpose::Snapshot => self.core.programs -= 1,
-            Purpose::Recover { n } => self.recover_read_done(&done, n),
+            Purpose::Recover { n } => self.recover_read_done(done, n),
             Purpose::Erase { superblock } => self.erase_done(superblock, done.failed()),
         }
         self.core.ops.finish(token);
@@ -318,31 +315,27 @@ impl<M: Mapping> Engine<M> {
             hpb: HpbNotice::None,
             piggyback: NOTHING,
         };
-        let mut notice = HpbNotice::None;
-        self.core.publisher.notify(tag, &mut notice);
-        if matches!(notice, HpbNotice::Entry { .. }) {
+        let mut responses = std::mem::take(&mut self.core.effects.responses);
+        responses.push((self.core.now, BLANK));
+        let (leaves, response) = responses.last_mut().expect("one was added");
+        self.core.publisher.notify(tag, &mut response.hpb);
+        if matches!(response.hpb, HpbNotice::Entry { .. }) {
             self.work_on_seals(tag, 1);
         }
         let cmd = &mut self.commands[usize::from(tag)];
         assert!(cmd.active, "tag {tag} answered twice");
         cmd.active = false;
         self.idle_time.answered(cmd.op.is_user());
-        let status = cmd.status;
+        response.tag = Tag(tag);
+        response.status = cmd.status;
         // One thread makes all answers, so they leave in the order in which they were made.
         self.answered = self.answered.max(self.core.now + cmd.cost + cmd.sealing);
-        let at = self.answered;
+        *leaves = self.answered;
         if self.core.watch.is_some() {
-            self.note_answered(tag, at);
+            self.note_answered(tag, self.answered);
         }
-        let mut responses = std::mem::take(&mut self.core.effects.responses);
-        responses.push((at, BLANK));
-        if let Some((_, response)) = responses.last_mut() {
-            response.tag = Tag(tag);
-            response.status = status;
-            fill(&mut response.data);
-            response.hpb = notice;
-            self.map.respond(&mut self.core, response);
-        }
+        fill(&mut response.data);
+        self.map.respond(&mut self.core, response);
         self.core.effects.responses = responses;
     }
 

@@ -454,13 +454,13 @@ impl System {
         match op {
             RequestOp::Read => {
                 self.oracle.read_announced(slot.lpa);
+                self.stack.device.prefetch(slot.lpa);
                 self.reads_to_note.push(ticket);
             }
             RequestOp::Write { .. } => slot.number = self.oracle.write_submitted(slot.lpa, slot.len),
             RequestOp::Unmap => slot.number = self.oracle.trim_submitted(slot.lpa, slot.len),
             RequestOp::Flush => {}
         }
-        self.stack.device.prefetch(slot.lpa);
         let request = Request { id: ticket.0, op, lpa: slot.lpa, len: slot.len, stamp: slot.number, app: slot.app };
         self.stack.driver.submit(self.stack.now(), request);
     }
