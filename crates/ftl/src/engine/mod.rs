@@ -308,15 +308,17 @@ impl<M: Mapping> Engine<M> {
     fn respond_with(&mut self, tag: u8, fill: impl FnOnce(&mut DataIn)) {
         const NOTHING: PiggyBack =
             PiggyBack { notice: Notice::None, want_entries: false, want_victim: false, works_when_idle: false };
-        const BLANK: Response = Response {
+        const RESPONSE: Response = Response {
             tag: Tag(0),
             status: Status::Good,
             data: DataIn::None,
             hpb: HpbNotice::None,
             piggyback: NOTHING,
         };
+        // All of it is constant, time included, so that it is written where it stays.
+        const BLANK: (SimTime, Response) = (SimTime::START, RESPONSE);
         let mut responses = std::mem::take(&mut self.core.effects.responses);
-        responses.push((self.core.now, BLANK));
+        responses.push(BLANK);
         let (leaves, response) = responses.last_mut().expect("one was added");
         self.core.publisher.notify(tag, &mut response.hpb);
         if matches!(response.hpb, HpbNotice::Entry { .. }) {
