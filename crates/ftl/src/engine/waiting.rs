@@ -72,12 +72,6 @@ pub(super) struct Load<A> {
     pub(super) waiters: Vec<Waiter<A>>,
 }
 
-impl<A> Default for Load<A> {
-    fn default() -> Load<A> {
-        Load { units: UnitSet::default(), expected: ExpectedSet::default(), reads: 0, held: 0, waiters: Vec::new() }
-    }
-}
-
 /// All loads under way. There are few, so a scan finds one fastest.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
