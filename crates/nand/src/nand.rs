@@ -97,6 +97,7 @@ impl Nand {
     /// # Panics
     /// If the work is a program, lies outside the array, crosses the border of a row, or is a second erase of blocks
     /// whose erase has not finished.
+    // Never inlined: callers are, so that they make the purpose of an operation in its place, and would grow.
     #[inline(never)]
     pub fn submit<E: From<NandEvent>>(&mut self, now: SimTime, op: Op, wakes: &mut Vec<(SimTime, E)>) {
         let (die, superblock, sense) = match op.work {
@@ -391,8 +392,8 @@ impl Nand {
         Task { op, cell, transfer, sense, planes, retries }
     }
 
-    /// Cell phase, transfer, planes and repeats of a [`Task`] where more than the kind of the work and of the cells
-    /// decides.
+    /// Of a [`Task`], where more than the kind of the work and of the cells decides: cell phase, transfer, planes and
+    /// repeats.
     #[inline(never)]
     fn durations(&self, work: Work, cause: Cause, superblock: Superblock) -> (Nanos, Nanos, u8, u8) {
         let planes = if self.timing.sharing.is_on() { self.planes(work) } else { 0 };
