@@ -54,7 +54,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 
 help:
 	@echo "make demo     compare four schemes on an aged device (about two minutes); picture in out/demo.png"
-	@echo "make test     everything that CI checks (twenty minutes)"
+	@echo "make test     everything that CI checks (a quarter of an hour or more)"
 	@echo "make quick    tests of the crates that have changed and of what depends on them directly (about two minutes)"
 	@echo "make example  the suite of tests for the scheme of the tutorial, a crate of its own, as its users run it"
 	@echo "make docs     build the documentation, out/site/index.html; every warning is an error"
@@ -89,14 +89,14 @@ demo: install
 test: export CARGO_INCREMENTAL := 0
 test: export CARGO_PROFILE_DEV_DEBUG := false
 
-# In this order, each told with its time. The guest's kernel is compiled beside the first steps, which leave much of a
-# second processor idle; check-python waits for it. If a step fails, that ends, too.
+# Two steps beside each other, as none uses two processors all the time, each pair told with its time. The guest's
+# kernel is compiled beside the first pair; check-python waits for it. If a step fails, that ends, too.
 test:
 	@mkdir -p out; setsid nice -n 19 $(MAKE) --no-print-directory linux > out/linux.log 2>&1 & \
 	kernel=$$!; trap 'kill -TERM -$$kernel 2> /dev/null' EXIT INT TERM; \
-	for step in check-format check-rust check-python wheel-test; do \
-		begun=$$(date +%s); $(MAKE) --no-print-directory $$step || exit 1; \
-		echo "make $$step: $$(($$(date +%s) - begun)) s"; done
+	for steps in "check-format check-rust" "check-python wheel-test"; do \
+		begun=$$(date +%s); $(MAKE) --no-print-directory -j2 $$steps || exit 1; \
+		echo "make $$steps: $$(($$(date +%s) - begun)) s"; done
 
 # Lock files of the crates that stand beside the workspace go stale when it gets a dependency: said first, not last.
 check-format: .venv/.packages

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import program
+
 ROOT = Path(__file__).parent
 
 # A slow machine must not add lines that tell how far a run is.
@@ -40,10 +42,8 @@ def traces(shared: Path) -> Path:
 @pytest.fixture(scope="session")
 def ufsim() -> Command:
     """Runs the installed command line in the project's root and returns the finished process."""
-    program = Path(sys.executable).with_name("ufsim")
 
     def call(*arguments: object, seconds: int = 300) -> subprocess.CompletedProcess[str]:
-        command = [str(program), *map(str, arguments)]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False)
+        return program.run([str(one) for one in arguments], ROOT, seconds)
 
     return call

@@ -14,7 +14,7 @@ from conftest import ROOT
 from tools.soak import cases
 from ufsim.crash import Campaign
 
-CUTS = 2500
+CUTS = 1250
 
 
 def command(folder: Path, *more: object) -> list[str]:

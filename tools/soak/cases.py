@@ -24,8 +24,8 @@ from ufsim.cli.progress import clock
 from ufsim.crash import Campaign, failure_lines
 from ufsim.documents import parse
 
-# Ten cases of each scheme: some seconds of work.
-CASES_OF_A_SCHEME = 10
+# Of a block: some seconds of work.
+CASES_OF_A_SCHEME = 5
 # Seconds between two lines about how far it is.
 TELL_EVERY = 10.0
 
