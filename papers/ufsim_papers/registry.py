@@ -57,5 +57,7 @@ def select(wish: str | Sequence[str] | None) -> list[Figure]:
     known = [*papers, *(figure.id for figure in FIGURES)]
     for name in wishes:
         if name not in known:
-            raise ufsim.ConfigError(f"there is no figure or paper '{name}'; allowed: {', '.join(known)}")
+            own = [figure.id for figure in FIGURES if figure.paper == name.split("/")[0]]
+            allowed = ", ".join(own or papers) + ("" if own else ", or a figure of them such as hpb/f6")
+            raise ufsim.ConfigError(f"there is no figure or paper '{name}'; allowed: {allowed}")
     return [figure for figure in FIGURES if not wishes or figure.id in wishes or figure.paper in wishes]

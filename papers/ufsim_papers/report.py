@@ -20,7 +20,7 @@ STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1d2530; max-width: 1080px; margin: 2rem auto; padding: 0 1.2rem; }
 h1 { font-size: 1.7rem; margin-bottom: .2rem; } h2 { margin-top: 2.6rem; border-bottom: 2px solid #d6dce5; }
 h3 { margin: 2rem 0 .3rem; } nav a { margin-right: 1rem; } a { color: #0072b2; }
-table { border-collapse: collapse; width: 100%; margin: .8rem 0; font-size: .9rem; }
+table { border-collapse: collapse; display: block; overflow-x: auto; margin: .8rem 0; font-size: .9rem; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #e3e8ef; vertical-align: top; }
 td code { white-space: nowrap; }
 .reproduced, .reproduced-if { color: #1b7837; font-weight: 600; }

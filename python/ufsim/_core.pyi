@@ -21,6 +21,9 @@ class StateError(ConfigError):
 class GuestError(RuntimeError):
     """A guest that could not be started, or has died; the message has the end of its console."""
 
+    console: str
+    """All of it, of a guest that `ufsim.linux.run` has booted."""
+
 class SimulationBug(RuntimeError):
     """A check inside the simulator failed; the message tells how to repeat the run."""
 

@@ -424,6 +424,13 @@ def test_the_environment_of_other_programs_ends_no_run(environment: dict[str, st
     assert list(tmp_path.glob("*.png"))
 
 
+def test_options_without_quotes_are_one_workload(ufsim: Command) -> None:
+    shown = document(ufsim("run", "rw=randread", "bs=4k", "size=1m", "--profile", "tiny", "--json"))
+    assert [one["workload"] for one in shown["results"]] == ["rw=randread bs=4k size=1m"]
+    two = document(ufsim("run", "size=1m", "size=2m", "--profile", "tiny", "--json"))
+    assert [one["workload"] for one in two["suite"]] == ["size=1m", "size=2m"], "the same option twice is another job"
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_a_grid_of_any_editor_is_read(ufsim: Command, tmp_path: Path, encoding: str) -> None:
     text = f'[fixed]\nworkload = "{JOB}"\nprofile = "tiny"\n[axes]\nscheme = ["ufs"]\n'

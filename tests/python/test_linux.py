@@ -475,6 +475,9 @@ def test_a_guest_that_dies_is_told_with_the_end_of_its_console(tmp_path, monkeyp
     monkeypatch.setattr("ufsim.linux.session.newest", lambda: built)
     with pytest.raises(ufsim.GuestError, match=r"(?s)the guest has died \(exit status: 3\).*it has not worked"):
         linux.run(job(tmp_path, "true"), "ufs", profile="tiny")
+    console = tmp_path / "console"
+    assert execute(["linux", "--profile", "tiny", "--console", str(console), "--", "true"]) == 7
+    assert "it has not worked\n" in console.read_text()
 
 
 def test_a_guest_that_computes_ends_with_its_simulator(tmp_path):

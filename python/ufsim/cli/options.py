@@ -183,7 +183,15 @@ def read(option: Field[Any], given: Any) -> Any:
         return parse_settings(given)
     if option.default_factory is list:
         return given or []
+    if option.name == "workload" and isinstance(given, list):
+        return whole_workloads(given)
     return given
+
+
+def whole_workloads(words: list[str]) -> list[str]:
+    """The workloads. Options without quotes, each another one, are the single workload that a shell has taken apart."""
+    keys = [found[1] for word in words if (found := re.fullmatch(r"([a-z_]+)=\S*", word)) and not Path(word).exists()]
+    return [" ".join(words)] if len(set(keys)) == len(words) else words
 
 
 def parse_settings(texts: list[str] | None) -> dict[str, Setting]:

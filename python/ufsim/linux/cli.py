@@ -159,9 +159,15 @@ def linux(
                 if progress:
                     progress(name, phase, done, total, sim_ns)
 
-            runs.append(
-                run(job, name, observed=observed, report=report, cache=states, alone=len(names) == 1, **options)
-            )
+            try:
+                runs.append(
+                    run(job, name, observed=observed, report=report, cache=states, alone=len(names) == 1, **options)
+                )
+            except _core.GuestError as error:
+                # What a guest has said before it died is wanted most.
+                if console is not None:
+                    outputs.write([(console, outputs.text(marked(error.console, "console")))])
+                raise
     said = {"events": (guest_trace, runs[0].trace or ""), "console": (console, runs[0].console)}
     failures = [line for run in runs for line in run.result.unwritten]
     failures += outputs.write(

@@ -296,7 +296,11 @@ class Device:
     def boot(self, job: Job, *, kept: bool = False, asked: dict[str, Any] | None = None) -> GuestRun:
         """Boots a guest. With `kept` it mounts the file system that is there."""
         with _folder(job, f"kept {job.fs}" if kept else job.fs, self.disks()) as (folder, built):
-            return _gathered(*self._boot(job, folder, built, asked or {}), folder, job)
+            try:
+                return _gathered(*self._boot(job, folder, built, asked or {}), folder, job)
+            except _core.GuestError as error:
+                error.console = _console(folder)
+                raise
 
     def stop(self, job: Job, turns: Sequence[int], at_ns: int | None, ask: Ask) -> None:
         """Boots a guest that is stopped after some turns, or else at the first turn at or after a time in ns.

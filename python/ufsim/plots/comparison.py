@@ -37,6 +37,8 @@ NUMBERS = ((8, "mean"), (96, "p99"))
 NUMBERS_AND_INTERVALS = ((8, "mean"), (158, "p99"))
 # The device on which a trace was recorded: no scheme's colour.
 RECORDED_STYLE = SchemeStyle("#b2182b", "", "o", "-")
+# 95% intervals of means over seeds.
+WHISKERS: dict[str, Any] = {"capsize": 3, "lw": 1.0, "ecolor": "black", "zorder": 4}
 PANEL_INCHES = 6.6
 # More of it where numbers have intervals.
 INTERVAL_INCHES = 1.6
@@ -137,7 +139,7 @@ def draw_headline(axes: Axes, comparison: Comparison, styles: dict[str, SchemeSt
         style, found = styles[result.scheme], estimate(result, value)
         look: dict[str, Any] = {"color": style.colour, "hatch": style.hatch, "edgecolor": "white", "lw": 0.5}
         if found and found.half:
-            look |= {"xerr": found.half, "capsize": 3, "error_kw": {"lw": 1.0}}
+            look |= {"xerr": found.half, "error_kw": WHISKERS}
         bar = axes.barh(row, found.mean if found else 0, height=0.72, **look)
         gain = chance.gain(comparison.results[0], result, value, shorter=shorter)
         text = told(found, number) + (f" {unit}" if row == 0 or gain is None else f"  {gain_text(gain)}")
@@ -183,12 +185,15 @@ def draw_latency(axes: Axes, comparison: Comparison, kind: str, title: str) -> N
             beside(axes, NUMBERS[0][0], row, "–")
             continue
         style = styles[result.scheme]
-        means = {name: found.mean if found else 0.0 for name, found in values.items()}
         # No time at all has no place on a logarithmic axis; the numbers beside it tell.
-        points = {label: (means[name] / 1e3, marker) for name, label, marker in STATISTICS if means[name] > 0}
-        across = [place for place, _ in points.values()] or [float("nan")]
-        axes.plot([min(across), max(across)], [row, row], color=style.colour, lw=4, alpha=0.45, solid_capstyle="butt")
-        for label, (place, marker) in points.items():
+        known = [(label, marker, found) for name, label, marker in STATISTICS if (found := values[name]) and found.mean]
+        points = [found.mean / 1e3 for _, _, found in known] or [float("nan")]
+        axes.plot([min(points), max(points)], [row, row], color=style.colour, lw=4, alpha=0.45, solid_capstyle="butt")
+        for (label, marker, found), place in zip(known, points, strict=False):
+            if found.half:
+                # Nor have times below none.
+                half = found.half / 1e3
+                axes.errorbar(place, row, xerr=[[min(half, 0.9 * place)], [half]], **WHISKERS)
             size = 12 if marker == "|" else 6
             look: dict[str, Any] = {
                 "mew": 2 if marker == "|" else 0.6,
@@ -233,7 +238,7 @@ def nand_seconds(result: Result, cause: str) -> float:
 
 
 def draw_nand_time(axes: Axes, comparison: Comparison) -> None:
-    """One bar for each scheme: busy time of all dies, stacked by cause."""
+    """One bar for each scheme: busy time of all dies, stacked by cause, with the interval of the sum."""
     left = [0.0] * len(comparison)
     causes = dict(CAUSES)
     for result in comparison:
@@ -246,6 +251,10 @@ def draw_nand_time(axes: Axes, comparison: Comparison) -> None:
         rows = range(len(values))
         axes.barh(rows, values, left=left, color=colour, label=label, height=0.72, edgecolor="white", linewidth=0.5)
         left = [start + value for start, value in zip(left, values, strict=True)]
+    for row, result in enumerate(comparison):
+        whole = estimate(result, lambda one: sum(one.nand_time_ns.values()) / 1e9)
+        if whole and whole.half:
+            axes.errorbar(whole.mean, row, xerr=whole.half, **WHISKERS)
     rows_of(axes, comparison.schemes)
     axes.set_xlabel("NAND busy time, sum over all dies (s), less is better")
     axes.set_title("NAND time by cause", fontsize=11, loc="left")

@@ -220,7 +220,9 @@ def heat(sweep: Sweep, y: str, x: str, second: str, by: str | None) -> Figure:
             written(axes, one.to_numpy(dtype=float), low, high)
     figure.axes[0].set_ylabel(label(second))
     assert image is not None
-    figure.colorbar(image, ax=figure.axes[: len(shown)], label=axis_name(y, scale), shrink=0.9)
+    rest = [label(axis) for axis in sweep.axes if axis not in (x, second, by, SEED) and frame[axis].nunique() > 1]
+    measured = ", mean over ".join([axis_name(y, scale), *([" and ".join(rest)] if rest else [])])
+    figure.colorbar(image, ax=figure.axes[: len(shown)], label=measured, shrink=0.9)
     return figure
 
 
