@@ -13,6 +13,7 @@ from rich.console import Console
 import ufsim
 from conftest import result
 from ufsim import _core
+from ufsim.results.formats import workload_names
 from ufsim.results.result import Comparison, Result
 from ufsim.results.suite import Suite
 from ufsim.results.suite_tables import print_suite
@@ -52,6 +53,12 @@ def test_names_are_as_long_as_it_takes_to_tell_them_apart(suite: Suite) -> None:
     assert [comparison.workload for comparison in suite] == ["traces/a/chrome", "traces/b/chrome"]
     with pytest.raises(KeyError, match="the suite has a/chrome, b/chrome"):
         suite["twitter"]
+
+
+def test_names_of_options_leave_out_what_all_have() -> None:
+    assert workload_names(["rw=read bs=4k size=1g", "rw=read bs=64k size=1g"]) == ["bs=4k", "bs=64k"]
+    more = ["rw=read size=1g", "rw=read size=1g bs=8k"]
+    assert workload_names(more) == more, "nothing would be left of the first"
 
 
 def test_means_are_geometric(suite: Suite) -> None:
@@ -110,10 +117,10 @@ def test_one_scheme_has_a_column_for_each_workload(suite: Suite) -> None:
 def test_the_picture_has_a_panel_for_each_measure(suite: Suite, tmp_path: Path) -> None:
     figure = suite.plot(tmp_path / "suite.png")
     assert (tmp_path / "suite.png").read_bytes().startswith(b"\x89PNG")
-    titles = [axes.get_title() for axes in figure.axes]
+    titles = [axes.get_title("left") for axes in figure.axes]
     assert titles[0] == "throughput MiB/s, more than ufs"
     assert titles[1] == "read mean, shorter than ufs"
-    bars = [bar.get_height() for bar in figure.axes[0].patches]
+    bars = [bar.get_width() for bar in figure.axes[0].patches]
     assert bars == pytest.approx([100.0, 100.0, 100.0, 300.0, 0.0, 100.0])
 
 

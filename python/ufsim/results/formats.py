@@ -19,13 +19,20 @@ def workload_name(workload: str) -> str:
 
 
 def workload_names(workloads: Sequence[str]) -> list[str]:
-    """The last parts of workloads' paths, as many as tell them apart."""
+    """The last parts of workloads' paths, as many as tell them apart, without options that all of them have."""
     parts = [Path(workload).resolve().parts for workload in workloads]
     for length in range(1, max(map(len, parts), default=1)):
         names = ["/".join(path[-length:]) for path in parts]
         if len(set(names)) == len(names):
-            return names
+            return without_shared_words(names)
     return list(workloads)
+
+
+def without_shared_words(names: Sequence[str]) -> list[str]:
+    """Names of several words without those that all of them have, if the others tell them apart."""
+    shared = set.intersection(*(set(name.split()) for name in names)) if names else set()
+    short = [" ".join(word for word in name.split() if word not in shared) for name in names]
+    return short if all(short) and len(set(short)) == len(short) else list(names)
 
 
 def number(value: float, half: float | None = None) -> str:
