@@ -173,7 +173,10 @@ def test_each_trace_is_predicted_by_a_fit_to_the_others(traces: list[Path]) -> N
 
 
 def test_scores_judge_by_the_band_and_by_the_recordings_own_interval(traces: list[Path]) -> None:
-    many = ufsim.calibrate(traces[0], profile="tiny", settings=TIMERS | TRUTH, seeds=2)
+    seen: list[tuple[int, int]] = []
+    options = {"profile": "tiny", "settings": TIMERS | TRUTH, "progress": lambda *at: seen.append(at[:2])}
+    many = ufsim.calibrate(traces[0], seeds=2, **options)
+    assert seen == [(1, 3), (2, 3), (3, 3)], "a run for each seed, and the one that is shown"
     assert many.loss == 0.0 and len(many.score()) == 0, "neither kind has 1000 requests"
     part = many.recordings[0].only(many.recordings[0].is_kind("read"))
     p50, _, over = MEASURES

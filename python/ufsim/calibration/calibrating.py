@@ -26,7 +26,7 @@ from ufsim.spec import RunOptions, Spec, Workload, specs_of
 # Without a booster: hardly any phone has one.
 SCHEME = "ufs"
 SEEDS = 5
-# Evaluations so far, in all, and the least loss so far.
+# Evaluations so far, in all, and the least loss so far; infinite before there is one.
 Progress = Callable[[int, int, float], None]
 
 
@@ -110,7 +110,9 @@ class Work:
         self, objective: Objective, evaluations: int, seed: int, seeds: int, progress: Progress | None, *, folds: int
     ) -> None:
         self._objective, self._most, self._seed, self._seeds = objective, evaluations, seed, seeds
-        self._progress, self._folds, self._fits = progress, folds, 0
+        self._progress, self._folds, self._fits, self._loss = progress, folds, 0, float("inf")
+        # Evaluations of fits, and runs of scores: one of each trace makes an evaluation.
+        self._evaluated, self._runs = 0, 0
 
     def done(self) -> Calibration:
         """Fits, or does not, and scores."""
@@ -121,7 +123,7 @@ class Work:
         parameters = self._judged(fit) if fit else []
         values = tuple(one.value for one in parameters)
         judged = [self._scores(place, folds[place][1] if folds else values) for place in everything]
-        runs = mapped(lambda place: objective.run(place, values, self._seed), everything, objective.jobs)
+        runs = mapped(lambda place: objective.run(place, values, self._seed), everything, objective.jobs, self._scored)
         losses = [objective.losses[place](runs[place]) for place in everything]
         spec = objective.spec
         return Calibration(
@@ -156,10 +158,18 @@ class Work:
 
     def _tell(self, done: int, loss: float) -> None:
         """Tells how many evaluations of about how many were made, and the least loss."""
+        self._evaluated, self._loss = done, loss
         if self._progress is not None:
-            judging = determined.EVALUATIONS_EACH * len(self._objective.parameters)
-            total = (1 + self._folds) * self._most + judging
-            self._progress(min(done, total), total, loss)
+            parameters = len(self._objective.parameters)
+            fits = (1 + self._folds) * self._most + determined.EVALUATIONS_EACH * parameters if parameters else 0
+            # A fit that ended early made fewer than it was given, and scores come after all fits.
+            done = fits if self._runs else min(done, fits)
+            total = fits + self._seeds + 1
+            self._progress(done + self._runs // len(self._objective.recorded), total, loss)
+
+    def _scored(self) -> None:
+        self._runs += 1
+        self._tell(self._evaluated, self._loss)
 
     def _fold(self, left_out: int) -> tuple[Fold, Values]:
         """A fit without one of the recordings."""
@@ -173,5 +183,5 @@ class Work:
         """The scores of one recording, from runs with all seeds."""
         objective = self._objective
         seeds = range(self._seed, self._seed + self._seeds)
-        runs = mapped(lambda seed: objective.run(place, values, seed), seeds, objective.jobs)
+        runs = mapped(lambda seed: objective.run(place, values, seed), seeds, objective.jobs, self._scored)
         return scores(objective.recorded[place].recording, runs, self._seed)

@@ -177,9 +177,22 @@ def with_settings(spec: Spec, values: Mapping[str, int]) -> Spec:
     return replace(spec, settings={**spec.settings, **values})
 
 
-def mapped(call: Callable[[T], R], tasks: Sequence[T], jobs: int) -> list[R]:
-    """Calls a function for each task, some at a time: the core leaves other threads the interpreter meanwhile."""
+def mapped(
+    call: Callable[[T], R], tasks: Sequence[T], jobs: int, ended: Callable[[], object] = lambda: None
+) -> list[R]:
+    """Calls a function for each task, some at a time: the core leaves other threads the interpreter meanwhile.
+
+    `ended` is called by this thread for each task that has ended, in their order.
+    """
+
+    def collected(results: Iterable[R]) -> list[R]:
+        found = []
+        for result in results:
+            found.append(result)
+            ended()
+        return found
+
     if jobs == 1 or len(tasks) == 1:
-        return [call(task) for task in tasks]
+        return collected(map(call, tasks))
     with ThreadPoolExecutor(max_workers=min(jobs, len(tasks)), thread_name_prefix="ufsim-calibrate") as pool:
-        return list(pool.map(call, tasks))
+        return collected(pool.map(call, tasks))
