@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from matplotlib.container import ErrorbarContainer
 
 import ufsim
 from conftest import Command
@@ -100,7 +101,9 @@ def test_tables_and_documents_have_means_and_intervals(repeated: Comparison, tmp
     assert Suite.from_json(suite.to_json()).comparisons == suite.comparisons
     gains = suite.gains()
     assert gains.loc[("throughput_mib_per_s", "example"), "hp-ufs_ci95"] > 30
-    repeated.plot(tmp_path / "several.png")
+    figure = repeated.plot(tmp_path / "several.png")
+    drawn = [sum(isinstance(one, ErrorbarContainer) for one in axes.containers) for axes in figure.axes]
+    assert drawn == [3, 12, 12, 12, 4, 0], "four statistics of each scheme; trims are one's, NAND time has no chance"
     suite.plot(tmp_path / "suite.png")
 
 
