@@ -27,7 +27,7 @@ from ufsim_papers.intervals import jackknife
 PROFILE = "hpbvalve"
 APPS = ("AP", "CR", "GI", "FB", "IG", "TW", "AB", "FBM", "UB")
 GAMES = ("AP", "CR", "GI")
-# What the paper calls the schemes, and their colours.
+# What the paper calls the schemes.
 PAPER_NAMES = {
     "ufs": "UFS",
     "hpb-linux": "HPB, upstream",
@@ -38,14 +38,9 @@ PAPER_NAMES = {
     "hpbvalve": "HPBvalve",
     "ideal": "Optimal",
 }
-COLOURS = {
-    "UFS": "#9aa1ab",
-    "HPB, upstream": "#e69f00",
-    "UFS+HPB": "#56b4e9",
-    "UFS+HPB, reserved": "#cc79a7",
-    "HPBvalve": "#0072b2",
-    "Optimal": "#333333",
-}
+# Their colours are those of all pictures; the last is a set-up of one of them.
+COLOURED = ("ufs", "hpb-linux", "foam", "hpbvalve", "ideal", "foam-reserved")
+COLOURS = {PAPER_NAMES[name]: colour for name, colour in scheme_colours(COLOURED).items()}
 MEMORY_MIB = 256
 # Sec. 4 calls Android's driver HPB, with counts and a timer; Sec. 6.1 evicts as FOAM does and calls that UFS+HPB, and
 # Sec. 4 has the same setup. And "statically allocates the HPB size and adjusts it with a simple timer" (6.2.2) is
