@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import MaxNLocator
 
 from ufsim_papers import draw
 from ufsim_papers.claims import Measured, Option
@@ -256,6 +257,7 @@ def _f15_draw(frame: pd.DataFrame) -> Drawing:
         for scheme, name in ((HPB, "HPB only"), ("hpbvalve", "HPBvalve only")):
             own = ratio.loc[app][scheme]
             each.plot(own.index, own, marker="o", ms=3, color=COLOURS[PAPER_NAMES[scheme]], label=name)
+        each.xaxis.set_major_locator(MaxNLocator(integer=True))
         each.set_ylim(0, 100)
         each.set_title(app, fontsize=9)
     axes[3].set_ylabel("hits of the host's cache (%)")
