@@ -41,7 +41,7 @@ def traces(shared: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def ufsim() -> Command:
-    """Runs the installed command line in the project's root and returns the finished process."""
+    """Runs the command line in the project's root and returns the finished process."""
 
     def call(*arguments: object, seconds: int = 300) -> subprocess.CompletedProcess[str]:
         return program.run([str(one) for one in arguments], ROOT, seconds)

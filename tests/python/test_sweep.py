@@ -354,6 +354,16 @@ def test_show_prints_means_and_draws(small: tuple[lab.Sweep, Path], ufsim: Comma
     assert told.returncode == 1 and "did you mean 'iops'" in told.stderr
 
 
+def test_a_heat_map_says_over_what_it_is_a_mean(tmp_path: Path) -> None:
+    fixed = {"profile": "tiny", "workload": "rw=randread size=1m bs={bs_kib}k iodepth={deep}"}
+    axes = {"bs_kib": [4, 8, 16], "deep": [1, 2], "gc.start_superblocks": [60, 70]}
+    figure = lab.sweep({"fixed": fixed, "axes": axes}, tmp_path).plot(tmp_path, by="deep")["heat"]
+    assert figure.axes[-1].get_ylabel() == "throughput (MiB/s)", "no axis is left"
+    more = {"fixed": fixed, "axes": axes | {"host.tags": [16, 32]}}
+    figure = lab.sweep(more, tmp_path / "more").plot(tmp_path, by="deep")["heat"]
+    assert figure.axes[-1].get_ylabel().startswith("throughput (MiB/s), mean over host.tags")
+
+
 def test_statistics_of_nothing_are_refused_and_a_result_that_is_none_is_made_again(
     tmp_path: Path, ufsim: Command
 ) -> None:
