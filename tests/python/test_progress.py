@@ -113,6 +113,15 @@ def test_the_time_left_goes_down_unless_a_step_takes_longer_than_those_before() 
     told = [left.seconds(now) for now in (20.0, 25.0, 30.0, 60.0, 600.0)]
     assert told == [80.0, 75.0, 70.0, 140.0, 1400.0], "the step under way takes as long as the mean of three at least"
     left.step(600.0, 3, 10)
-    assert left.seconds(600.0) == 1400.0
+    assert left.seconds(600.0) == 7 * 580.0, "only the third lies in the later half"
     left.step(2000.0, 10, 10)
     assert left.seconds(2001.0) == 0.0
+
+
+def test_what_was_kept_from_before_says_nothing_about_the_time_left() -> None:
+    left = TimeLeft(start=0.0)
+    for done in range(1, 409):
+        left.step(done / 100, done, 450)
+    for step in range(1, 7):
+        left.step(4.0 + 8 * step, 408 + step, 450)
+    assert left.seconds(52.0) == 36 * 8.0

@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 import time
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
@@ -111,28 +112,33 @@ class Phase:
         return f"{self.name} {', '.join(parts)} ({self.sim_ns / 1e9:.1f} s simulated)"
 
 
-@dataclass
 class TimeLeft:
-    """Time left at the rate up to the last step, or up to now if the step under way has made it lower already."""
+    """Time left at the rate of the later half of the time up to the last step, or lower if the step under way is late.
 
-    start: float
-    last: float = 0.0
-    done: int = 0
-    total: int | None = None
+    Half, because what an earlier command has left comes in a moment and says nothing about the rest.
+    """
+
+    def __init__(self, start: float, total: int | None = None) -> None:
+        self._total = total
+        self._times, self._counts = [start], [0]
 
     def step(self, now: float, done: int, total: int | None) -> None:
         """At a time so many are done."""
-        if done != self.done:
-            self.last, self.done = now, done
-        self.total = total
+        if done != self._counts[-1]:
+            self._times.append(now)
+            self._counts.append(done)
+        self._total = total
 
     def seconds(self, now: float) -> float | None:
         """Unknown before the first step."""
-        if self.total is None or not self.done:
+        last, done = self._times[-1], self._counts[-1]
+        if self._total is None or not done:
             return None
-        each = max((self.last - self.start) / self.done, (now - self.start) / (self.done + 1))
-        left = self.total - self.done
-        return max(left * each - (now - self.last), (left - 1) * each, 0.0)
+        half = bisect_right(self._times, (self._times[0] + last) / 2, hi=len(self._times) - 1) - 1
+        since, steps = self._times[half], done - self._counts[half]
+        each = max((last - since) / steps, (now - since) / (steps + 1))
+        left = self._total - done
+        return max(left * each - (now - last), (left - 1) * each, 0.0)
 
 
 class LeftColumn(ProgressColumn):
@@ -156,7 +162,7 @@ class CountDisplay:
         self._console = console or Console(file=sys.stderr)
         self._start = time.monotonic()
         self._name, self._done, self._total, self._shown, self._doing = name, 0, total, False, ""
-        self._left = TimeLeft(self._start, total=total)
+        self._left = TimeLeft(self._start, total)
         self._heartbeat = Heartbeat(self._console, self._line)
         columns = (
             TextColumn(name),
