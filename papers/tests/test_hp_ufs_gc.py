@@ -1,5 +1,7 @@
 """Fig. 7 of HP-UFS: which points are run, in which order of the scripts, and what the claims make of the series."""
 
+from itertools import cycle
+
 import pandas as pd
 
 from ufsim_papers.book import once
@@ -74,14 +76,24 @@ def test_all_points_of_the_order_are_run_and_a_star_of_the_gain() -> None:
 def test_joint_ends_are_asked_for_once_the_star_is_known() -> None:
     claim = claim_of(GAIN)
     assert F7.further is not None
-    frames = []
-    for number, place in enumerate(needed(claim)):
-        speeds = {name: (first, later + number * (name == "hp-ufs")) for name, (first, later) in SPEED.items()}
-        frames.append(frame_of({**PLACED, **claim.at(place)}, speeds))
-    frame = pd.concat(frames)
+
+    def star(seed: int, *signs: int) -> pd.DataFrame:
+        """Gains of each point, above or below that of the first."""
+        speeds = [
+            {name: (first, later + sign * number * (name == "hp-ufs")) for name, (first, later) in SPEED.items()}
+            for number, sign in zip(range(len(needed(claim))), cycle(signs))
+        ]
+        frames = [
+            frame_of({**PLACED, **claim.at(place)}, own) for place, own in zip(needed(claim), speeds, strict=True)
+        ]
+        return pd.concat(frames).assign(of_seed=seed)
+
+    frame = star(3, 1)
     more = F7.further(Setting(seed=3), frame)
     assert more and {run.spec.seed for run in more if isinstance(run, Run)} == {3}
     places = {tuple(run.labels[name] for name in labels(PLACED)) for run in more}
     assert 1 <= len(places) <= 2
+    of_median = F7.further(Setting(seed=3), pd.concat([star(1, 1, -1), frame, star(4, 1)]))
+    assert [run.labels for run in of_median] == [run.labels for run in more], "one odd seed moves no end"
     ends = [dict(zip(PLACED, place, strict=True)) for place in places]
-    assert not F7.further(Setting(), pd.concat([frame, *(frame_of(at) for at in ends)]))
+    assert not F7.further(Setting(), pd.concat([frame, *(frame_of(at).assign(of_seed=3) for at in ends)]))

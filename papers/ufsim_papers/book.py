@@ -175,10 +175,10 @@ def grown(plans: list[Plan], rows: Rows, setting: Setting, means: Means) -> list
 
 
 def _further(plan: Plan, rows: Rows, setting: Setting) -> dict[int, list[Run | Point]]:
-    """What is asked for after the first seed has been seen, for all seeds."""
+    """What is asked for after the seeds have been seen, for all of them."""
     if plan.missing or plan.figure.further is None:
         return {}
-    frame = _frame(plan.points[setting.seed], rows)
+    frame = pd.concat([_frame(points, rows).assign(of_seed=seed) for seed, points in plan.points.items()])
     more = {seed: plan.figure.further(replace(setting, seed=seed), frame) for seed in plan.points}
     return {seed: [_verified(point, setting) for point in own] for seed, own in more.items() if own}
 

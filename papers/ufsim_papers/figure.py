@@ -85,7 +85,8 @@ class Figure:
     `caption` tells the mechanism in a sentence or two; `paper_shows` what the paper's own figure says. `runs` gives the
     points; `draw` and `measure` get them as a data frame with one row for each, the labels first. `chance` says what
     another seed changes. Of a further seed only `judged` is run, if a figure draws more than its claims need.
-    `further` gives the points that are still needed after those in the frame; it is asked until there are none.
+    `further` gives the points that are still needed after those in the frame, which has the rows of all seeds, told
+    apart by the column `of_seed`; it is asked until there are none.
     `where_placed` gives what some claims need of a seed beyond those that all get (`growing`), if that is less than
     `judged`: the point where the paper's set-up is placed. `table` gives numbers that readers want beside the drawing;
     report, scorecard and docs have them.

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import median
 
 import pandas as pd
 from matplotlib.figure import Figure as Drawing
@@ -102,11 +103,12 @@ def _judged(setting: Setting) -> list[Run]:
 
 
 def _further(setting: Setting, frame: pd.DataFrame) -> list[Run]:
-    """The joint ends of the gain's map, which are known when the others are."""
+    """The joint ends of the gain's map, which are known when the medians of the others are."""
     if setting.quick:
         return []
     claim = claim_of(GAIN)
-    values = {claim.place(at): _largest(rows_at(frame, at)) for at in _measured(frame)}
+    seeds = [own for _, own in frame.groupby("of_seed")]
+    values = {claim.place(at): median(_largest(rows_at(own, at)) for own in seeds) for at in _measured(frame)}
     ends = [{**PLACED, **claim.at(place)} for place in needed(claim, values) if place not in values]
     return [run for at in ends for run in runs_at(at, ("hpb", "hp-ufs"), setting)]
 
