@@ -84,9 +84,11 @@ help:
 demo: install
 	$(BIN)/ufsim demo
 
-# A clean tree is compiled once, so nothing is kept for a second build. Line tables for backtraces would take a quarter
-# of the compiler's time; a panic names its place without them.
+# A clean tree is compiled once, so nothing is kept for a second build, and crates are not divided into units that are
+# optimised apart. Line tables for backtraces would take a quarter of the compiler's time; a panic names its place
+# without them.
 test: export CARGO_INCREMENTAL := 0
+test: export CARGO_PROFILE_DEV_CODEGEN_UNITS := 1
 test: export CARGO_PROFILE_DEV_DEBUG := false
 
 # Two steps beside each other, as none uses two processors all the time, each pair told with its time. The guest's

@@ -38,7 +38,7 @@ GOLDEN = Path(__file__).parent
 Command = Callable[..., CompletedProcess[str]]
 # Figures that take seconds: no device has to be aged for them.
 SUBSET = (
-    *("hp-ufs/t1", "hp-ufs/f6", "hp-ufs/f11", "hp-ufs/segments", "hpb/f6", "hpb/f7", "hpb/f8", "hpb/f9"),
+    *("hp-ufs/t1", "hp-ufs/f6", "hp-ufs/f11", "hpb/f6", "hpb/f7", "hpb/f8", "hpb/f9"),
     *("map-plus/t1", "map-plus/t2", "map-plus/f6", "map-plus/f3"),
     *("msftl/s33", "msftl/f4"),
     "hpbvalve/f15",
