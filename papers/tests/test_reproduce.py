@@ -28,6 +28,7 @@ from ufsim_papers.hpbvalve import result, setups, study
 from ufsim_papers.hpbvalve import runs as hpbvalve
 from ufsim_papers.intervals import Value
 from ufsim_papers.judged import Outcome, Part
+from ufsim_papers.map_plus import loads
 from ufsim_papers.measuring import Means, digest_of, key, measured
 from ufsim_papers.registry import FIGURES, select
 from ufsim_papers.report import report_html
@@ -175,7 +176,9 @@ def test_a_read_of_the_phone_takes_what_it_should() -> None:
     assert times["ufs"] == pytest.approx(220_000, rel=0.02), "a miss is one more of the same"
 
 
-def test_further_seeds_run_what_claims_need_and_nothing_else(traces: Path) -> None:
+def test_further_seeds_run_what_claims_need_and_nothing_else(traces: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # By how much times are stretched is found by runs, and is the same for every seed.
+    monkeypatch.setattr(loads, "stretch", lambda *_: 1)
     setting = Setting(seeds=2, traces=traces)
     for figure in FIGURES:
         points = planned(figure, setting).points
@@ -252,6 +255,12 @@ def test_a_wish_names_a_paper_or_a_figure() -> None:
         ConfigError, match=r"there is no figure or paper 'hpb/f1'; allowed: hpb/f6, hpb/f7, hpb/f8, hpb/f9$"
     ):
         select("hpb/f1")
+
+
+def test_a_directory_of_traces_that_is_not_there_is_told(ufsim: Command, tmp_path: Path) -> None:
+    ended = ufsim("reproduce", "hpb/f7", "--traces", tmp_path / "mistyped", "--out", tmp_path / "out")
+    assert ended.returncode == 2 and "--traces" in ended.stderr and "does not exist" in ended.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_figures_add_up_in_a_report_and_are_written_for_print(tmp_path: Path) -> None:

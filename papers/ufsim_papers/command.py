@@ -49,7 +49,13 @@ def reproduce(
     ] = None,
     traces: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", envvar="UFSIM_TRACES", help="Directory of the traces: pixel4-hpufs, server, ..."),
+        typer.Option(
+            metavar="DIR",
+            envvar="UFSIM_TRACES",
+            exists=True,
+            file_okay=False,
+            help="Directory of the traces: pixel4-hpufs, server, ...",
+        ),
     ] = None,
     verify: Annotated[bool, run_option("verify")] = False,
     jobs: JobsOption = None,
