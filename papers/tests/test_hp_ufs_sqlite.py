@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from ufsim_papers.claims import claim_of
-from ufsim_papers.figure import Setting
+from ufsim_papers.figure import Run, Setting
 from ufsim_papers.hp_ufs import dummy_files, sqlite
 from ufsim_papers.hp_ufs.sqlite import DEFAULT, Setup
 
@@ -34,9 +34,9 @@ def test_the_job_is_that_of_the_authors_scripts_and_conditions_change_one_key_ea
 
 def test_every_point_is_run() -> None:
     assert len(sqlite.setups((sqlite.TAIL, sqlite.SELECT))) == 2 * 2 * 3
-    # One condition each, and the default.
+    # One condition each, and the default; three joint ends.
     aged = sqlite.setups((sqlite.MEAN_GC, sqlite.TAIL_GC))
-    assert len(aged) == 1 + 1 + 1 + 2 + 1 + 1 + 1
+    assert len(aged) == 1 + 1 + 1 + 2 + 1 + 1 + 1 + 3
     for setup in aged:
         spec = sqlite.run(setup, "hp-ufs", Setting()).spec
         assert spec.stay_on == (setup.start == "warm")
@@ -92,6 +92,27 @@ def test_the_foil_of_the_claims_with_gc_is_hp_ufs_that_searches() -> None:
     cold = frame_of(Setup(age="files", limit="20 MB, least recently used"), latencies)
     (point,) = [part for part in sqlite.F8_GC.measure(cold) if part.claim == sqlite.TAIL_GC]
     assert (dict(point.at), point.value) == ({"hp-ufs.host-start": "cold"}, 50.0)
+
+
+def test_further_seeds_with_gc_are_of_what_the_paper_may_have_run() -> None:
+    assert sqlite.F8_GC.where_placed is not None
+    runs = [run for run in sqlite.F8_GC.where_placed(Setting(seed=9), {sqlite.TAIL_GC}) if isinstance(run, Run)]
+    assert len(runs) == 3 * 2 and {run.spec.seed for run in runs} == {9}
+    assert {run.labels["host_us"] for run in runs} == {0, 200, 500}
+    assert {run.labels["age"] for run in runs} == {"files"} and all(run.spec.stay_on for run in runs)
+
+
+@pytest.mark.parametrize(
+    ("victims", "ideal", "holds"), [(0, 90.0, [True, True]), (7, 90.0, [False, True]), (0, 79.0, [True, False])]
+)
+def test_the_mean_with_gc_is_bound_by_ideal_and_files_lead_to_no_gc(
+    victims: int, ideal: float, holds: list[bool]
+) -> None:
+    latencies = {"hpb": {"insert": 100.0}, "hp-ufs": {"insert": 97.0}}
+    files = frame_of(sqlite.FOIL_GC, latencies).assign(device_gc_victims=victims)
+    frame = pd.concat([files, frame_of(sqlite.POINT_WITH_GC, {**latencies, "ideal": {"insert": ideal}})])
+    shown = [part for part in sqlite.F8_GC.measure(frame) if part.role == "shown"]
+    assert [part.value for part in shown] == holds and {part.claim for part in shown} == {sqlite.MEAN_GC}
 
 
 def test_the_foils_are_measured_where_the_paper_is_placed() -> None:
