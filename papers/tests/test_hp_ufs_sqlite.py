@@ -34,9 +34,9 @@ def test_the_job_is_that_of_the_authors_scripts_and_conditions_change_one_key_ea
 
 def test_every_point_is_run() -> None:
     assert len(sqlite.setups((sqlite.TAIL, sqlite.SELECT))) == 2 * 2 * 3
-    # One condition each, and the default; three joint ends.
+    # One condition each, and the default.
     aged = sqlite.setups((sqlite.MEAN_GC, sqlite.TAIL_GC))
-    assert len(aged) == 1 + 1 + 1 + 2 + 1 + 1 + 1 + 3
+    assert len(aged) == 1 + 1 + 1 + 2 + 1 + 1 + 1
     for setup in aged:
         spec = sqlite.run(setup, "hp-ufs", Setting()).spec
         assert spec.stay_on == (setup.start == "warm")
@@ -90,8 +90,26 @@ def test_the_foil_of_the_claims_with_gc_is_hp_ufs_that_searches() -> None:
     # By the harness's clock, by which HPB takes twice as long here.
     assert [(part.role, part.value) for part in found] == [("foil", 75.0)] * 2
     cold = frame_of(Setup(age="files", limit="20 MB, least recently used"), latencies)
-    (point,) = [part for part in sqlite.F8_GC.measure(cold) if part.claim == sqlite.TAIL_GC]
-    assert (dict(point.at), point.value) == ({"hp-ufs.host-start": "cold"}, 50.0)
+    points = [part for part in sqlite.F8_GC.measure(cold) if part.claim == sqlite.TAIL_GC]
+    assert all(part.at["hp-ufs.host-start"] == "cold" for part in points)
+    assert {part.at.get(sqlite.CLOCK): part.value for part in points} == {None: 50.0, sqlite.HARNESS: 75.0}
+
+
+def test_joint_ends_with_gc_are_asked_for() -> None:
+    assert sqlite.F8_GC.further is not None
+    aged = sqlite.setups((sqlite.MEAN_GC, sqlite.TAIL_GC))
+    # The later a set-up comes, the larger is the cut.
+    frames = [
+        frame_of(setup, {"hpb": {"insert": 100.0}, "hp-ufs": {"insert": 90.0 - 2 * number}})
+        for number, setup in enumerate(aged)
+    ]
+    frame = pd.concat(frames).assign(of_seed=2)
+    more = [run for run in sqlite.F8_GC.further(Setting(seed=2), frame) if isinstance(run, Run)]
+    assert {run.spec.seed for run in more} == {2} and {run.labels["scheme"] for run in more} == set(sqlite.JUDGED)
+    ends = {tuple(run.labels[name] for name in aged[0].labels) for run in more}
+    assert ends and not ends & {tuple(setup.labels.values()) for setup in aged}
+    asked = [run.labels for run in sqlite.F8_GC.further(Setting(quick=True), frame)]
+    assert not asked, "a quick look asks for nothing"
 
 
 def test_further_seeds_with_gc_are_of_what_the_paper_may_have_run() -> None:

@@ -145,6 +145,8 @@ def reproduce(
         means = Means(jobs, cache, store, progress, left_on)
         rows = measured(points, means)
         plans = reseeded(grown(plans, rows, setting, means), rows, setting, means)
+        # The joint ends of maps are those of the medians over all seeds.
+        plans = grown(plans, rows, setting, means)
     return Book([_drawn(plan, rows) for plan in plans], setting)
 
 
@@ -175,11 +177,12 @@ def grown(plans: list[Plan], rows: Rows, setting: Setting, means: Means) -> list
 
 
 def _further(plan: Plan, rows: Rows, setting: Setting) -> dict[int, list[Run | Point]]:
-    """What is asked for after the seeds have been seen, for all of them."""
+    """What is asked for after the seeds have been seen, for as many as every point has."""
     if plan.missing or plan.figure.further is None:
         return {}
     frame = pd.concat([_frame(points, rows).assign(of_seed=seed) for seed, points in plan.points.items()])
-    more = {seed: plan.figure.further(replace(setting, seed=seed), frame) for seed in plan.points}
+    seeds = [seed for seed in plan.points if seed < setting.seed + setting.seeds]
+    more = {seed: plan.figure.further(replace(setting, seed=seed), frame) for seed in seeds}
     return {seed: [_verified(point, setting) for point in own] for seed, own in more.items() if own}
 
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from statistics import median
 
 import pandas as pd
 from matplotlib.figure import Figure as Drawing
 
 from ufsim import Spec
 from ufsim_papers import draw
-from ufsim_papers.claims import Measured, Option, claim_of
+from ufsim_papers.claims import Measured, Option
 from ufsim_papers.figure import Run, Setting, figure
 from ufsim_papers.folders import job
 from ufsim_papers.hp_ufs import hpb
@@ -24,13 +23,13 @@ from ufsim_papers.hp_ufs.points import (
     START,
     WARM,
     At,
+    joint_ends,
     labels,
     of_claims,
     rows_at,
     run_at,
 )
 from ufsim_papers.hp_ufs.writes import CACHE, OF_PAPER, SCHEMES, TUNED
-from ufsim_papers.maps import needed
 
 GAIN, ORDER_OF = "hp-ufs.f7.gc", "hp-ufs.f7.order"
 ITERATIONS = 8
@@ -103,14 +102,11 @@ def _judged(setting: Setting) -> list[Run]:
 
 
 def _further(setting: Setting, frame: pd.DataFrame) -> list[Run]:
-    """The joint ends of the gain's map, which are known when the medians of the others are."""
+    """The joint ends of the gain's map, which are known when the others are."""
     if setting.quick:
         return []
-    claim = claim_of(GAIN)
-    seeds = [own for _, own in frame.groupby("of_seed")]
-    values = {claim.place(at): median(_largest(rows_at(own, at)) for own in seeds) for at in _measured(frame)}
-    ends = [{**PLACED, **claim.at(place)} for place in needed(claim, values) if place not in values]
-    return [run for at in ends for run in runs_at(at, ("hpb", "hp-ufs"), setting)]
+    ends = joint_ends(GAIN, _measure, frame)
+    return [run for at in ends for run in runs_at({**PLACED, **at}, ("hpb", "hp-ufs"), setting)]
 
 
 def _measured(frame: pd.DataFrame) -> list[dict[str, Option]]:

@@ -4,13 +4,15 @@ The host is left on after ageing, or the phone was switched off and its host cac
 segments, or all; metadata programs take as long as described, or as in the published emulator.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from statistics import median
 
 import pandas as pd
 
 from ufsim import Spec
-from ufsim_papers.claims import Option, claim_of
+from ufsim_papers.claims import Measured, Option, Place, claim_of
 from ufsim_papers.figure import Label
 from ufsim_papers.hp_ufs.writes import CACHE, PROGRAMS, PUBLISHED
 from ufsim_papers.maps import needed
@@ -47,6 +49,17 @@ def of_claims(names: Iterable[str], axes: Iterable[str]) -> list[dict[str, Optio
         for place in needed(claim)
     ]
     return list({tuple(at.items()): at for at in found}.values())
+
+
+def joint_ends(name: str, measure: Callable[[pd.DataFrame], Iterable[Measured]], frame: pd.DataFrame) -> list[At]:
+    """The points that a claim needs beyond those that are measured, by the medians of these over all seeds."""
+    claim, values = claim_of(name), defaultdict[Place, list[float]](list)
+    for _, own in frame.groupby("of_seed"):
+        for part in measure(own):
+            if (part.claim, part.part, part.role) == (name, "", "point") and part.value is not None:
+                values[claim.place(part.at)].append(float(part.value))
+    medians = {place: median(own) for place, own in values.items()}
+    return [claim.at(place) for place in needed(claim, medians) if place not in medians]
 
 
 def labels(at: At) -> dict[str, Label]:

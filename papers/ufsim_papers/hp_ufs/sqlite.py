@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -10,11 +11,11 @@ from matplotlib.figure import Figure as Drawing
 
 from ufsim import Spec
 from ufsim_papers import draw, maps
-from ufsim_papers.claims import Measured, Option, Place, claim_of
+from ufsim_papers.claims import Measured, Option, claim_of
 from ufsim_papers.figure import Label, Run, Setting, Value, cell, figure
 from ufsim_papers.folders import FOLDERS, job
 from ufsim_papers.hp_ufs import dummy_files, hpb
-from ufsim_papers.hp_ufs.points import ALL, COLD, LIMIT, LIMITED, START, WARM
+from ufsim_papers.hp_ufs.points import ALL, COLD, LIMIT, LIMITED, START, WARM, joint_ends
 from ufsim_papers.hp_ufs.writes import CACHE, OF_PAPER
 
 TAIL, MEAN_GC, TAIL_GC, SELECT = (
@@ -127,29 +128,9 @@ def run(setup: Setup, scheme: str, setting: Setting, what_if: str = "") -> Run:
     return Run(labels, spec(setup, scheme, setting, settings))
 
 
-def places(claim: str) -> list[Place]:
-    """The points of a claim's map, with the joint ends that were found."""
-    own = claim_of(claim)
-    ends = [own.place(at) for at in ENDS.get(claim, ())]
-    return list(dict.fromkeys([*maps.needed(own), *ends]))
-
-
-# The joint ends of the maps that are stars: what pushes the cut furthest down and up, as the star has shown.
-ENDS: dict[str, tuple[dict[str, Option], ...]] = {
-    # The lower one is the default.
-    TAIL: ({JOURNAL: ROLLBACK, CLOCK: HARNESS, MOUNT: BARRIERS, HOST_US: 500, PERCENTILE: TOGETHER},),
-    # The upper one is random overwrites alone.
-    MEAN_GC: ({JOURNAL: ROLLBACK, CLOCK: HARNESS, MOUNT: BARRIERS, HOST_US: 500, START: COLD},),
-    TAIL_GC: (
-        {AGE: RANDOM, START: COLD},
-        {JOURNAL: ROLLBACK, CLOCK: HARNESS, MOUNT: BARRIERS, HOST_US: 500},
-    ),
-}
-
-
 def setups(claims: Iterable[str]) -> list[Setup]:
     """What has to be run for some claims; runs of one journal in a row, as they share a recording of SQLite."""
-    own = {setup_of(claim_of(claim).at(place)): None for claim in claims for place in places(claim)}
+    own = {setup_of(claim.at(place)): None for claim in map(claim_of, claims) for place in maps.needed(claim)}
     return sorted(own, key=lambda setup: (setup.age, setup.journal))
 
 
@@ -164,6 +145,12 @@ def _judged_gc(setting: Setting) -> list[Run]:
     found = [run(setup, scheme, setting) for setup in setups((MEAN_GC, TAIL_GC)) for scheme in JUDGED]
     found += [run(FOIL_GC, scheme, setting, SEARCHES) for scheme in JUDGED]
     return [*found, run(POINT_WITH_GC, "ideal", setting)]
+
+
+def _further_gc(setting: Setting, frame: pd.DataFrame) -> list[Run]:
+    """The joint ends of the maps. Without GC every set-up is run."""
+    ends = [] if setting.quick else [at for claim in (MEAN_GC, TAIL_GC) for at in joint_ends(claim, _measure_gc, frame)]
+    return [run(setup, scheme, setting) for setup in dict.fromkeys(map(setup_of, ends)) for scheme in JUDGED]
 
 
 def _where_placed_gc(setting: Setting, claims: Collection[str]) -> list[Run]:
@@ -256,10 +243,10 @@ def gc_part(claim: str, statistic: str, rows: Rows, at: Mapping[str, Option]) ->
 
 
 def over_map(claim: str, frame: pd.DataFrame) -> list[Measured]:
-    """What a claim gives at the points of its map."""
+    """What a claim gives at every point of its map that was run."""
     own = claim_of(claim)
     found = []
-    for place in places(claim):
+    for place in product(*(axis.options for axis in own.axes)):
         at = own.at(place)
         rows = rows_of(frame, setup_of(at))
         if rows is None:
@@ -374,6 +361,7 @@ F8_GC = figure(
     judged=_judged_gc,
     draw=_draw_gc,
     measure=_measure_gc,
+    further=_further_gc,
     where_placed=_where_placed_gc,
 )
 
