@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -203,13 +204,20 @@ class Rows:
         return "; ".join(parts)
 
 
+def by_setup(frame: pd.DataFrame, what_if: str = "nothing") -> dict[Setup, Rows]:
+    """The runs of each set-up at which both judged schemes were run."""
+    found: dict[Setup, Rows] = {}
+    values: Any
+    for values, rows in frame[frame["what_if"] == what_if].groupby(list(DEFAULT.labels), sort=False):
+        own = rows.drop_duplicates("scheme").set_index("scheme")
+        if set(JUDGED) <= set(own.index):
+            found[Setup(*values[1:])] = Rows(own)
+    return found
+
+
 def rows_of(frame: pd.DataFrame, setup: Setup, what_if: str = "nothing") -> Rows | None:
     """The runs of a set-up; none unless both judged schemes were run there."""
-    chosen = frame["what_if"] == what_if
-    for name, value in setup.labels.items():
-        chosen &= frame[name] == value
-    rows = frame[chosen].drop_duplicates("scheme").set_index("scheme")
-    return Rows(rows) if set(JUDGED) <= set(rows.index) else None
+    return by_setup(frame, what_if).get(setup)
 
 
 def _named(values: Mapping[str, float]) -> str:
@@ -244,11 +252,11 @@ def gc_part(claim: str, statistic: str, rows: Rows, at: Mapping[str, Option]) ->
 
 def over_map(claim: str, frame: pd.DataFrame) -> list[Measured]:
     """What a claim gives at every point of its map that was run."""
-    own = claim_of(claim)
+    own, runs = claim_of(claim), by_setup(frame)
     found = []
     for place in product(*(axis.options for axis in own.axes)):
         at = own.at(place)
-        rows = rows_of(frame, setup_of(at))
+        rows = runs.get(setup_of(at))
         if rows is None:
             continue
         other = {axis.name: at[axis.name] for axis in own.axes if at[axis.name] != axis.options[0]}
