@@ -120,19 +120,6 @@ def test_further_seeds_with_gc_are_of_what_the_paper_may_have_run() -> None:
     assert {run.labels["age"] for run in runs} == {"files"} and all(run.spec.stay_on for run in runs)
 
 
-@pytest.mark.parametrize(
-    ("victims", "ideal", "holds"), [(0, 90.0, [True, True]), (7, 90.0, [False, True]), (0, 79.0, [True, False])]
-)
-def test_the_mean_with_gc_is_bound_by_ideal_and_files_lead_to_no_gc(
-    victims: int, ideal: float, holds: list[bool]
-) -> None:
-    latencies = {"hpb": {"insert": 100.0}, "hp-ufs": {"insert": 97.0}}
-    files = frame_of(sqlite.FOIL_GC, latencies).assign(device_gc_victims=victims)
-    frame = pd.concat([files, frame_of(sqlite.POINT_WITH_GC, {**latencies, "ideal": {"insert": ideal}})])
-    shown = [part for part in sqlite.F8_GC.measure(frame) if part.role == "shown"]
-    assert [part.value for part in shown] == holds and {part.claim for part in shown} == {sqlite.MEAN_GC}
-
-
 def test_the_foils_are_measured_where_the_paper_is_placed() -> None:
     own = dict.fromkeys(sqlite.OPERATIONS, 100.0)
     usual = frame_of(DEFAULT, {"hpb": own, "hp-ufs": own, "ufs": {**own, "select": 200.0}})

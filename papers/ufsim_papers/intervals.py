@@ -18,6 +18,8 @@ from ufsim.student import student
 Value = float | bool | None
 
 WANTED_PERCENT = 95.0
+# What columns of an interval's ends have behind the name of the value's column.
+FROM, TO = ", from", ", to"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import Any
 from ufsim import ConfigError, outputs
 from ufsim_papers.claims import LEAST_SEEDS, Claim, Condition, Measured, Sample, load_claims, told_value, value_text
 from ufsim_papers.folders import FOLDERS, PAPERS
-from ufsim_papers.intervals import Interval
+from ufsim_papers.intervals import FROM, TO, Interval
 from ufsim_papers.judged import CLASSES, Outcome, Part, counted, outcomes
 from ufsim_papers.markdown import table
 from ufsim_papers.record_text import record_text
@@ -160,12 +160,17 @@ def class_counts(own: list[Outcome]) -> list[str]:
 
 
 def numbers(card: Scorecard, figure: str) -> str:
-    """The table of per cents that a figure has for readers, and which version measured it."""
+    """The table of per cents that a figure has for readers, with their intervals, and which version measured it."""
     made = card.tables[figure]
-    columns = list(next(iter(made["rows"].values())))
-    rows = [[name, *(f"{cells[column]:.1f}%" for column in columns)] for name, cells in made["rows"].items()]
+    columns = [name for name in next(iter(made["rows"].values())) if not name.endswith((FROM, TO))]
+
+    def cell(cells: Entry, name: str) -> str:
+        return told_value(cells[name], (cells[f"{name}{FROM}"], cells[f"{name}{TO}"]), "pct")
+
+    rows = [[name, *(cell(cells, column) for column in columns)] for name, cells in made["rows"].items()]
     found = table(("HP-UFS is better by", *(f"{column}>" for column in columns)), rows)
-    return f"{found}\nMeasured by ufsim {made['version']} with seed {made['seed']}.\n"
+    last = made["seed"] + made["seeds"] - 1
+    return f"{found}\nMedians over seeds {made['seed']} to {last}, measured by ufsim {made['version']}.\n"
 
 
 def predictions(card: Scorecard) -> str:

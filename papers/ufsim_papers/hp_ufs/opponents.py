@@ -1,6 +1,7 @@
 """HP-UFS against HPB as the paper's authors built it, and against the strongest HPB that was found in the same SRAM."""
 
 from dataclasses import replace
+from statistics import median
 
 import pandas as pd
 from matplotlib.figure import Figure as Drawing
@@ -8,6 +9,7 @@ from matplotlib.figure import Figure as Drawing
 from ufsim_papers import draw
 from ufsim_papers.figure import Run, Setting, figure
 from ufsim_papers.hp_ufs import apps, gc, sqlite, writes
+from ufsim_papers.intervals import FROM, TO, of_median
 
 OPPONENTS = {"hpb": "over HPB", "hpb-tuned": "over HPB tuned"}
 SCHEMES = (*OPPONENTS, "hp-ufs")
@@ -15,6 +17,15 @@ COLOURS = {"over HPB": "#e69f00", "over HPB tuned": "#8c510a"}
 
 
 def _runs(setting: Setting) -> list[Run]:
+    seeds = range(setting.seed, setting.seed + setting.seeds)
+    return [
+        replace(run, labels={"of_seed": seed, **run.labels})
+        for seed in seeds
+        for run in _of_seed(replace(setting, seed=seed))
+    ]
+
+
+def _of_seed(setting: Setting) -> list[Run]:
     ranges = [
         Run({"experiment": "writes", "load": f"{gib}", "scheme": scheme}, writes.write_spec(gib, scheme, setting))
         for gib in ((16,) if setting.quick else (4, 16, 64))
@@ -36,10 +47,27 @@ def _runs(setting: Setting) -> list[Run]:
 
 
 def gains(frame: pd.DataFrame) -> pd.DataFrame:
-    """By how much HP-UFS is better, in per cent: a row for each experiment, a column for each opponent.
+    """By how much HP-UFS is better, in per cent: a row for each experiment, a column for each opponent, the median over
+    the seeds. Behind it stands from where to where that lies (`intervals`), if there are several.
 
     Throughput is higher by so much; latency (INSERT) is lower by so much.
     """
+    seeds = [_gains(own) for _, own in frame.groupby("of_seed")]
+    if len(seeds) == 1:
+        return seeds[0]
+    columns: dict[str, dict[str, float]] = {}
+    for name in OPPONENTS.values():
+        for row in seeds[0].index:
+            values = [float(own.loc[row, name]) for own in seeds]
+            interval = of_median(values)
+            assert interval is not None
+            ends = {f"{name}{FROM}": interval.low, f"{name}{TO}": interval.high}
+            for column, value in {name: median(values), **ends}.items():
+                columns.setdefault(column, {})[str(row)] = value
+    return pd.DataFrame(columns)
+
+
+def _gains(frame: pd.DataFrame) -> pd.DataFrame:
     rows: dict[str, dict[str, float]] = {}
     for load, part in frame[frame["experiment"] == "writes"].groupby("load", sort=False):
         rows[f"random writes over {load} GiB (Fig. 6)"] = _higher(part.set_index("scheme")["throughput_mib_per_s"])
@@ -69,13 +97,18 @@ def _lower(values: pd.Series) -> dict[str, float]:
 
 
 def _draw(frame: pd.DataFrame) -> Drawing:
-    table = gains(frame)
+    whole = gains(frame)
+    table = whole[list(OPPONENTS.values())]
     figure, (axes,) = draw.canvas(width=9.5, height=0.45 * len(table) + 1.4)
     height = 0.4
     for index, name in enumerate(table.columns):
         places = [row + (index - 0.5) * height for row in range(len(table))]
-        bars = axes.barh(places, table[name], height=height * 0.92, color=COLOURS[name], label=name)
-        axes.bar_label(bars, [f"{value:.1f}%" for value in table[name]], fontsize=8, padding=3)
+        axes.barh(places, table[name], height=height * 0.92, color=COLOURS[name], label=name)
+        low, high = (whole.get(f"{name}{end}", table[name]) for end in (FROM, TO))
+        axes.hlines(places, low, high, color="#333333", lw=1.2)
+        for place, value, right in zip(places, table[name], high, strict=True):
+            behind = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
+            axes.annotate(f"{value:.1f}%", (max(right, 0), place), fontsize=8, **behind)
     axes.set_yticks(range(len(table)), list(table.index))
     axes.invert_yaxis()
     axes.axvline(0, color="#333333", lw=0.8)

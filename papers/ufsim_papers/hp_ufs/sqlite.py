@@ -67,8 +67,6 @@ NO_GC = (
 DEFAULT = Setup()
 AGES = ("files", RANDOM)
 UNDER_GC = Setup(age=RANDOM, limit=LIMITED)
-# Where there is GC among the points of the claims' maps.
-POINT_WITH_GC = replace(UNDER_GC, start=WARM)
 FOIL_GC = Setup(age="files", start=WARM, limit=LIMITED)
 # What stands in the job for options that are not the default.
 JOB = {
@@ -144,8 +142,7 @@ def _judged(setting: Setting) -> list[Run]:
 
 def _judged_gc(setting: Setting) -> list[Run]:
     found = [run(setup, scheme, setting) for setup in setups((MEAN_GC, TAIL_GC)) for scheme in JUDGED]
-    found += [run(FOIL_GC, scheme, setting, SEARCHES) for scheme in JUDGED]
-    return [*found, run(POINT_WITH_GC, "ideal", setting)]
+    return [*found, *(run(FOIL_GC, scheme, setting, SEARCHES) for scheme in JUDGED)]
 
 
 def _further_gc(setting: Setting, frame: pd.DataFrame) -> list[Run]:
@@ -294,23 +291,7 @@ def _measure_gc(frame: pd.DataFrame) -> list[Measured]:
     rows = rows_of(frame, FOIL_GC, SEARCHES)
     foil = [part for claim in claims for part in parts_of(claim, rows, {CLOCK: HARNESS})] if rows else []
     points = [part for claim in claims for part in over_map(claim, frame)]
-    return [*points, *(replace(part, role="foil") for part in foil), *_shown(frame)]
-
-
-def _shown(frame: pd.DataFrame) -> list[Measured]:
-    """Why the mean of INSERT is cut by less at every point of the map."""
-    rows, band = rows_of(frame, POINT_WITH_GC), claim_of(MEAN_GC).band
-    if rows is None or band is None or "ideal" not in rows.by_scheme.index:
-        return []
-    files = frame[(frame["age"] == "files") & (frame["what_if"] == "nothing")]
-    ideal, hpb_ns = (rows.latency(scheme, "insert", "mean", {}) for scheme in ("ideal", "hpb"))
-    cut, least = (1 - ideal / hpb_ns) * 100, band[0]
-    told = f"Ideal {cut:.1f}% below HPB; {cell(rows.by_scheme, 'ideal', 'device_gc_victims'):,.0f} victims"
-    bound = f"with GC Ideal, which reads no mapping, is not {least:.0f}% below HPB either"
-    return [
-        Measured(MEAN_GC, bool((files["device_gc_victims"] == 0).all()), "files alone lead to no GC", role="shown"),
-        Measured(MEAN_GC, bool(cut < least), bound, told, role="shown"),
-    ]
+    return [*points, *(replace(part, role="foil") for part in foil)]
 
 
 def latencies(frame: pd.DataFrame, setup: Setup, statistic: str, operations: Sequence[str]) -> pd.DataFrame:
