@@ -107,8 +107,8 @@ def _draw(frame: pd.DataFrame) -> Drawing:
         low, high = (whole.get(f"{name}{end}", table[name]) for end in (FROM, TO))
         axes.hlines(places, low, high, color="#333333", lw=1.2)
         for place, value, right in zip(places, table[name], high, strict=True):
-            behind = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
-            axes.annotate(f"{value:.1f}%", (max(right, 0), place), fontsize=8, **behind)
+            at = (max(right, 0), place)
+            axes.annotate(f"{value:.1f}%", at, (4, 0), textcoords="offset points", va="center", fontsize=8)
     axes.set_yticks(range(len(table)), list(table.index))
     axes.invert_yaxis()
     axes.axvline(0, color="#333333", lw=0.8)
