@@ -44,6 +44,9 @@ FEATURES := $(if $(filter dev,$(PROFILE)),--features as-tested)
 # such a start would be compilation.
 unexport PYTHONDONTWRITEBYTECODE
 
+# The tokens of `make -j` do not reach recipes that are no make themselves, and rustdoc would warn of it for each crate.
+export CARGO_MAKEFLAGS :=
+
 # One interpreter for every build of the extension, or cargo would compile it anew at each change of hands.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv

@@ -7,7 +7,7 @@ use ufsim_explore::scope::{Left, SCHEMES, Scope, after};
 use ufsim_explore::system::{Step, System};
 
 /// States that are looked at, of each scheme.
-const MOST: usize = 4000;
+const MOST: usize = 2000;
 
 /// The fingerprints of the states that follow, by step.
 fn following(scope: &Scope, system: &System, left: Left) -> Vec<(Step, u64)> {

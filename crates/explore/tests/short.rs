@@ -35,7 +35,7 @@ fn map_flushes_beside_commands_keep_their_promises() {
     assert_eq!(report.failure, None);
     assert!(report.states > 1000 * scope.starts.len() as u64, "{report:?}");
     for scope in Scope::narrow("segment-log") {
-        let most = scope.most.min(5000);
+        let most = scope.most.min(2000);
         let report = explore(&Scope { most, ..scope.flushing_beside() }, &mut |_| true);
         assert_eq!(report.failure, None);
     }
@@ -51,7 +51,7 @@ fn gc_beside_commands_keeps_the_promises() {
         assert_eq!(report.failure, None, "{scheme}");
         assert!(report.states > 1000 * scope.starts.len() as u64, "{scheme}: {report:?}");
         for scope in Scope::narrow(scheme) {
-            let most = scope.most.min(5000);
+            let most = scope.most.min(2000);
             let report = explore(&Scope { most, ..scope.collecting_beside() }, &mut |_| true);
             assert_eq!(report.failure, None, "{scheme}");
         }
