@@ -125,3 +125,11 @@ def test_what_was_kept_from_before_says_nothing_about_the_time_left() -> None:
     for step in range(1, 7):
         left.step(4.0 + 8 * step, 408 + step, 450)
     assert left.seconds(52.0) == 36 * 8.0
+
+
+def test_another_count_begins_with_its_own_times() -> None:
+    left = TimeLeft(start=0.0)
+    left.step(100.0, 100, 100)
+    for done in (1, 2, 3):
+        left.step(100.0 + 20 * done, done, 10)
+    assert left.seconds(160.0) == 7 * 20.0

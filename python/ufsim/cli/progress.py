@@ -123,7 +123,9 @@ class TimeLeft:
         self._times, self._counts = [start], [0]
 
     def step(self, now: float, done: int, total: int | None) -> None:
-        """At a time so many are done."""
+        """At a time so many are done. Fewer than before are the first of another count."""
+        if done < self._counts[-1]:
+            self._times, self._counts = [self._times[-1]], [0]
         if done != self._counts[-1]:
             self._times.append(now)
             self._counts.append(done)
