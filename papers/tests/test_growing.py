@@ -10,14 +10,12 @@ import pytest
 
 from ufsim import RunStore
 from ufsim_papers import book as making
-from ufsim_papers.claims import Measured, Sample
+from ufsim_papers.claims import Measured
 from ufsim_papers.figure import Figure, Point, Setting
-from ufsim_papers.growing import doubled, settled, undecided
+from ufsim_papers.growing import doubled, settled
 from ufsim_papers.hp_ufs.points import PLACED
-from ufsim_papers.hp_ufs.sqlite import CLOCK, HARNESS, HOST_US, SELECT, TAIL_GC
 from ufsim_papers.hpbvalve.runs import APPS, RESERVED, USUAL
 from ufsim_papers.intervals import Interval
-from ufsim_papers.judged import Outcome, outcomes
 from ufsim_papers.measuring import Means
 from ufsim_papers.measuring import measured as measured_now
 from ufsim_papers.registry import select
@@ -46,25 +44,6 @@ def test_what_has_no_value_or_no_interval_asks_for_more() -> None:
     assert settled([Measured(KILLS, True)]), "what holds or does not has no probability"
     beside = Measured(KILLS, 10.0, "HPB upstream", role="beside", interval=Interval(5, 50, 95.0))
     assert settled([beside], by_band=[KILLS]), "what is not judged asks for nothing"
-
-
-def tails_with_gc(at_500: list[float], claim: str = TAIL_GC) -> Outcome:
-    """The claim's points where its paper's set-up may lie: outside at two of them."""
-    points = {0: [6.0] * 5, 200: [17.0] * 5, 500: at_500}
-    found = outcomes(
-        Sample(seed, Measured(claim, value, at={CLOCK: HARNESS, HOST_US: host_us}))
-        for host_us, values in points.items()
-        for seed, value in enumerate(values)
-    )
-    return next(outcome for outcome in found if outcome.claim.id == claim)
-
-
-def test_a_point_may_tell_what_cannot_be_determined_from_what_is_outside() -> None:
-    # The band is 70 to 97, and two facts are missing.
-    assert undecided(tails_with_gc([68, 70, 71, 72, 74]))
-    assert not undecided(tails_with_gc([71, 71, 72, 72, 74])), "in at one and out at two"
-    assert not undecided(tails_with_gc([30, 31, 32, 33, 34])), "out at all"
-    assert not undecided(tails_with_gc([-2, 0, 1, 3, 5], SELECT)), "nothing is missing of it: one that is out will do"
 
 
 def test_the_number_doubles_up_to_the_bound() -> None:

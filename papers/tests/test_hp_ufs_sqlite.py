@@ -112,14 +112,6 @@ def test_joint_ends_with_gc_are_asked_for() -> None:
     assert not asked, "a quick look asks for nothing"
 
 
-def test_further_seeds_with_gc_are_of_what_the_paper_may_have_run() -> None:
-    assert sqlite.F8_GC.where_placed is not None
-    runs = [run for run in sqlite.F8_GC.where_placed(Setting(seed=9), {sqlite.TAIL_GC}) if isinstance(run, Run)]
-    assert len(runs) == 3 * 2 and {run.spec.seed for run in runs} == {9}
-    assert {run.labels["host_us"] for run in runs} == {0, 200, 500}
-    assert {run.labels["age"] for run in runs} == {"files"} and all(run.spec.stay_on for run in runs)
-
-
 def test_the_foils_are_measured_where_the_paper_is_placed() -> None:
     own = dict.fromkeys(sqlite.OPERATIONS, 100.0)
     usual = frame_of(DEFAULT, {"hpb": own, "hp-ufs": own, "ufs": {**own, "select": 200.0}})

@@ -45,10 +45,9 @@ def on_one_side(interval: Interval, band: Band) -> bool:
 
 
 def undecided(outcome: Outcome) -> bool:
-    """May more seeds decide a claim? Where the paper's set-up is placed nothing is out, and not all is in; or, where
-    facts are missing, nothing is in yet and not all is out, so that it may turn out not to be determinable."""
+    """May more seeds decide a claim? Where the paper's set-up is placed nothing is out, and not all is in."""
     states = outcome.states(maps.left(outcome.claim, outcome.places))
-    return "between" in states and ("out" not in states or ("in" not in states and bool(outcome.claim.missing)))
+    return "between" in states and "out" not in states
 
 
 def doubled(count: int, most: int) -> range:

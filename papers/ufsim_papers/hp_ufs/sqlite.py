@@ -1,7 +1,7 @@
 """HP-UFS (MSST 2024): SQLite, the library itself, as the authors' Mobibench runs it, with and without GC."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -149,12 +149,6 @@ def _further_gc(setting: Setting, frame: pd.DataFrame) -> list[Run]:
     """The joint ends of the maps. Without GC every set-up is run."""
     ends = [] if setting.quick else [at for claim in (MEAN_GC, TAIL_GC) for at in joint_ends(claim, _measure_gc, frame)]
     return [run(setup, scheme, setting) for setup in dict.fromkeys(map(setup_of, ends)) for scheme in JUDGED]
-
-
-def _where_placed_gc(setting: Setting, claims: Collection[str]) -> list[Run]:
-    """What these claims need of a further seed: the points at which the paper's set-up may lie."""
-    at = [own.at(place) for own in map(claim_of, claims) for place in maps.left(own, maps.needed(own))]
-    return [run(setup, scheme, setting) for setup in dict.fromkeys(map(setup_of, at)) for scheme in JUDGED]
 
 
 def _runs(setting: Setting) -> list[Run]:
@@ -351,7 +345,6 @@ F8_GC = figure(
     draw=_draw_gc,
     measure=_measure_gc,
     further=_further_gc,
-    where_placed=_where_placed_gc,
 )
 
 FIGURES = (F8, F8_GC)
