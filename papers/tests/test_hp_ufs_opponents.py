@@ -40,4 +40,3 @@ def test_every_seed_is_run(traces: Path) -> None:
     setting = Setting(quick=True, seed=4, seeds=3, traces=traces)
     runs = [run for run in figure.runs(setting) if isinstance(run, Run)]
     assert {run.spec.seed for run in runs} == {run.labels["of_seed"] for run in runs} == {4, 5, 6}
-    assert figure.table is opponents.gains
