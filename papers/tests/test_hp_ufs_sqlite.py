@@ -108,6 +108,11 @@ def test_joint_ends_with_gc_are_asked_for() -> None:
     assert {run.spec.seed for run in more} == {2} and {run.labels["scheme"] for run in more} == set(sqlite.JUDGED)
     ends = {tuple(run.labels[name] for name in aged[0].labels) for run in more}
     assert ends and not ends & {tuple(setup.labels.values()) for setup in aged}
+    # One of the ends is drawn, with the first seed.
+    one = Setup(**{name: more[0].labels[name] for name in list(aged[0].labels)[1:]})  # type: ignore[arg-type]
+    drawn = frame_of(one, {"hpb": {"insert": 100.0}, "hp-ufs": {"insert": 1.0}})
+    seeds = pd.concat([frame, frame.assign(of_seed=3), drawn.assign(of_seed=2)])
+    assert [run.labels for run in sqlite.F8_GC.further(Setting(seed=2), seeds)] == [run.labels for run in more]
     asked = [run.labels for run in sqlite.F8_GC.further(Setting(quick=True), frame)]
     assert not asked, "a quick look asks for nothing"
 

@@ -12,7 +12,7 @@ from statistics import median
 import pandas as pd
 
 from ufsim import Spec
-from ufsim_papers.claims import Measured, Option, Place, claim_of
+from ufsim_papers.claims import LEAST_SEEDS, Measured, Option, Place, claim_of
 from ufsim_papers.figure import Label
 from ufsim_papers.hp_ufs.writes import CACHE, PROGRAMS, PUBLISHED
 from ufsim_papers.maps import needed
@@ -52,13 +52,17 @@ def of_claims(names: Iterable[str], axes: Iterable[str]) -> list[dict[str, Optio
 
 
 def joint_ends(name: str, measure: Callable[[pd.DataFrame], Iterable[Measured]], frame: pd.DataFrame) -> list[At]:
-    """The points that a claim needs beyond those that are measured, by the medians of these over all seeds."""
+    """The points that a claim needs beyond those that are measured, by the medians of these over all seeds.
+
+    What is drawn with one seed alone is not measured yet.
+    """
     claim, values = claim_of(name), defaultdict[Place, list[float]](list)
     for _, own in frame.groupby("of_seed"):
         for part in measure(own):
             if (part.claim, part.part, part.role) == (name, "", "point") and part.value is not None:
                 values[claim.place(part.at)].append(float(part.value))
-    medians = {place: median(own) for place, own in values.items()}
+    enough = min(frame["of_seed"].nunique(), LEAST_SEEDS)
+    medians = {place: median(own) for place, own in values.items() if len(own) >= enough}
     return [claim.at(place) for place in needed(claim, medians) if place not in medians]
 
 
