@@ -1,5 +1,6 @@
 """What all Python tests share: the program, and the folder of traces beside the project."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -18,6 +19,12 @@ os.environ["UFSIM_HEARTBEAT"] = "0"
 
 # Started in the background, tests ignore interrupts, and so would what they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays to the end, and so do the tests: no search for garbage goes through them again."""
+    gc.freeze()
+
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -5,9 +5,11 @@ first thing done is to answer interrupts, and this happens in a package of its o
 with all of `ufsim`.
 """
 
+import gc
 import os
 import signal
 import sys
+from types import ModuleType
 from typing import NoReturn
 
 
@@ -21,12 +23,9 @@ def main() -> None:
             del os.environ[size]
     # Whoever starts us may have chosen that interrupts are ignored.
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        from ufsim.cli import app as cli
-
-        sys.exit(cli.execute_program(sys.argv[1:]))
+        sys.exit(_command_line().execute_program(sys.argv[1:]))
     signal.signal(signal.SIGINT, _stop)
-    from ufsim.cli import app as cli
-
+    cli = _command_line()
     try:
         status = cli.execute_program(sys.argv[1:], lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
     except KeyboardInterrupt:
@@ -34,6 +33,16 @@ def main() -> None:
     # The interpreter has work of its own to do at the end, which an interrupt simply ends.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(status)
+
+
+def _command_line() -> ModuleType:
+    """The module of the command line. What an import makes lives to the end, so no garbage is looked for in it."""
+    gc.disable()
+    from ufsim.cli import app
+
+    gc.freeze()
+    gc.enable()
+    return app
 
 
 def _stop(*_: object) -> NoReturn:

@@ -107,6 +107,7 @@ def row(study: Study, *, timeline: bool) -> dict[str, Any]:
     """The columns of one run; samples over time only if they are wanted, for they are many."""
     result = study.results[0]
     host, device = result.counters["host"], result.counters["device"]
+    energy = study.energy().iloc[0]
     columns: dict[str, Any] = {
         "uses": _json(study.uses()),
         "kills": _json(study.kills()),
@@ -115,7 +116,8 @@ def row(study: Study, *, timeline: bool) -> dict[str, Any]:
         "fetches": int(host["map_req_cnt"]),
         "profile_bytes": int(host["hpbvalve_profile_bytes"]),
         "reclaimed_bytes": int(host["hpbvalve_reclaimed_bytes"]),
-        "energy_j": float(study.energy().energy_j.iloc[0]),
+        "energy_j": float(energy.energy_j),
+        "user_j": float(energy.user_j),
         "launch_ms": float(study.uses().launch_ms.mean()),
         "kills_of_apps": int(study.summary().kills_of_apps.iloc[0]),
         "digest": result.digest,
