@@ -48,6 +48,10 @@ def test_gains_are_taken_seed_by_seed_from_the_same_condition() -> None:
     assert found[uses.AS_IT_IS, "twitter", "ideal"] == pytest.approx((10, 0), abs=1e-9)
     assert found["new", "twitter", "ideal"] == pytest.approx((20, 4.303 * 20 / math.sqrt(3)))
     assert found["host memory for all", "twitter", "hpb"][0] == pytest.approx((0 + 50 + 75) / 3)
+    other = frame.assign(workload="chrome", **{uses.READS: frame[uses.READS].where(frame.scheme == "ufs", 0)})
+    model = frame.assign(workload=uses.MODEL, **{uses.TOKEN: frame[uses.READS]})
+    of_all = uses.of_all(pd.concat([frame, other, model]), uses.READS)
+    assert of_all["new", uses.APPLICATIONS, "ideal"] == pytest.approx((60, 4.303 * 10 / math.sqrt(3)))
 
 
 def test_groups_of_stages_add_up_to_the_mean_time(traces: Path) -> None:

@@ -24,10 +24,14 @@ def measured(book: Path) -> dict[str, Any]:
     import ufsim
 
     record = kept(RECORD) if RECORD.exists() else {"versions": {}, "gains": {}}
-    found = uses.both(pandas.read_parquet(book / "today-uses.parquet"))
+    frame = pandas.read_parquet(book / "today-uses.parquet")
+    found = uses.both(frame)
     new = {condition for cells in found.values() for condition, *_ in cells}
-    for kind, cells in found.items():
-        record["gains"][kind] = record["gains"].get(kind, {}) | nested(cells)
+    of_phone = uses.both(frame[frame["condition"].isin(uses.OF_PHONE)], uses.of_all)
+    for name, by_kind in (("gains", found), ("of_all", of_phone)):
+        for kind, cells in by_kind.items():
+            own = record.setdefault(name, {})
+            own[kind] = own.get(kind, {}) | nested(cells)
     if (of_stages := book / "today-stages.parquet").exists():
         record["shares"] = stages.shares(pandas.read_parquet(of_stages)).round(1).to_dict("index")
         new.add("shares")
@@ -39,16 +43,16 @@ def nested(found: uses.Gains) -> dict[str, Any]:
     """Mean and half of the interval as a word each, by condition, scheme and workload."""
     record: dict[str, Any] = {}
     for (condition, workload, scheme), cell in found.items():
-        words = " ".join(f"{one or 0.0:.1f}" for one in cell)
+        words = " ".join(f"{one or 0.0:.2f}" for one in cell)
         record.setdefault(condition, {}).setdefault(scheme, {})[workload] = words
     return record
 
 
-def gains(kind: str) -> uses.Gains:
+def gains(kind: str, name: str = "gains") -> uses.Gains:
     """The same as it was measured."""
     return {
         (condition, workload, scheme): (float(mean), float(half))
-        for condition, by_scheme in kept(RECORD)["gains"][kind].items()
+        for condition, by_scheme in kept(RECORD)[name][kind].items()
         for scheme, by_workload in by_scheme.items()
         for workload, words in by_workload.items()
         for mean, half in [words.split()]
@@ -73,6 +77,17 @@ def in_use(kind: str) -> str:
     return table(("", *(f"{code(scheme)}>" for scheme in uses.COMPARED)), rows)
 
 
+def preconditions() -> str:
+    """Gains on the aged phone in the mean over the applications, by what is written before: with intervals."""
+    rows = []
+    for kind in ("reads", "writes"):
+        found = gains(kind, "of_all")
+        for condition in uses.OF_PHONE:
+            cells = (found[condition, uses.APPLICATIONS, scheme] for scheme in uses.COMPARED)
+            rows.append([f"{kind}, {condition}", *(gain_text(Estimate(*cell)) for cell in cells)])
+    return table(("", *(f"{code(scheme)}>" for scheme in uses.COMPARED)), rows)
+
+
 def shares() -> str:
     """Where a mean request's time goes under `ufs`, in per cent."""
     made = kept(RECORD)["shares"]
@@ -80,4 +95,10 @@ def shares() -> str:
     return table(("", *(f"{group}, %>" for group in stages.GROUPS)), rows)
 
 
-PARTS = {"uses": picture, "reads": lambda: in_use("reads"), "writes": lambda: in_use("writes"), "stages": shares}
+PARTS = {
+    "uses": picture,
+    "reads": lambda: in_use("reads"),
+    "writes": lambda: in_use("writes"),
+    "preconditions": preconditions,
+    "stages": shares,
+}

@@ -1,6 +1,6 @@
 """Does host memory for the mapping pay on a device of today? Recorded applications, and a language model."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Literal
@@ -62,6 +62,8 @@ CONDITIONS = {
         schemes=("ufs", "hp-ufs", "ideal"),
     ),
 }
+# The aged phone, whatever is written before it is measured.
+OF_PHONE = tuple(name for name, condition in CONDITIONS.items() if condition.profile == PHONE)
 # Recordings: their directory, its files by application, and what is cleaned.
 RECORDED = {
     "pixel4-hpufs": ({name: name for name in ("twitter", "chrome", "facebook", "camera-picture", "genshinimpact")}, ()),
@@ -80,6 +82,7 @@ other_mib = 0
 tokens = 3
 layout = "aged"
 """
+APPLICATIONS = "all applications"
 WORKLOADS = (*(name for files, _ in RECORDED.values() for name in files), MODEL)
 QUICK = ("twitter", MODEL)
 # What is compared, by what is drawn: columns of applications, and of the model.
@@ -137,7 +140,7 @@ def times(frame: pd.DataFrame, column: str) -> dict[tuple[str, str, str], list[f
     return found
 
 
-def gains(frame: pd.DataFrame, column: str) -> Gains:
+def cuts(frame: pd.DataFrame, column: str) -> dict[tuple[str, str, str], list[float]]:
     """By how many per cent a scheme's times are shorter than those of `ufs`, seed by seed.
 
     What differs in host memory alone is compared with `ufs` on the device in use, which has none.
@@ -147,9 +150,26 @@ def gains(frame: pd.DataFrame, column: str) -> Gains:
     for (condition, workload, scheme), own in known.items():
         against = AS_IT_IS if CONDITIONS[condition].schemes == HOSTED else condition
         if scheme != "ufs":
-            cuts = [(1 - ns / of_ufs) * 100 for ns, of_ufs in zip(own, known[against, workload, "ufs"], strict=True)]
-            found[condition, workload, scheme] = (fmean(cuts), half_width(cuts))
+            of_ufs = known[against, workload, "ufs"]
+            found[condition, workload, scheme] = [(1 - ns / of) * 100 for ns, of in zip(own, of_ufs, strict=True)]
     return found
+
+
+def gains(frame: pd.DataFrame, column: str) -> Gains:
+    """The mean over the seeds, and half of its interval."""
+    return {key: (fmean(own), half_width(own)) for key, own in cuts(frame, column).items()}
+
+
+def of_all(frame: pd.DataFrame, column: str) -> Gains:
+    """The same of the mean over the applications: a row for each condition and scheme."""
+    seeds: dict[tuple[str, str], list[list[float]]] = {}
+    for (condition, workload, scheme), own in cuts(frame, column).items():
+        if workload != MODEL:
+            seeds.setdefault((condition, scheme), []).append(own)
+    means = {key: [fmean(seed) for seed in zip(*own, strict=True)] for key, own in seeds.items()}
+    return {
+        (condition, APPLICATIONS, scheme): (fmean(own), half_width(own)) for (condition, scheme), own in means.items()
+    }
 
 
 def _panel(axes: Axes, found: Gains, scheme: str, *, named: bool) -> None:
@@ -179,9 +199,9 @@ def drawing(by_kind: Mapping[str, Gains]) -> Drawing:
     return figure
 
 
-def both(frame: pd.DataFrame) -> dict[str, Gains]:
+def both(frame: pd.DataFrame, of: Callable[[pd.DataFrame, str], Gains] = gains) -> dict[str, Gains]:
     """Gains by kind of request."""
-    return {kind: gains(frame, column) for kind, column in (("reads", READS), ("writes", WRITES))}
+    return {kind: of(frame, column) for kind, column in (("reads", READS), ("writes", WRITES))}
 
 
 USES = figure("today/uses", runs=_runs, draw=lambda frame: drawing(both(frame)))
