@@ -262,7 +262,7 @@ def test_what_the_page_on_devices_of_today_concludes_of_applications_is_in_its_r
     assert means("no SLC cache", "ufs-compressed")[apps.index("telegram")] == 0
 
 
-def test_what_is_written_before_a_phone_in_use_is_measured_changes_the_sign_of_three_small_gains() -> None:
+def test_what_is_written_before_a_phone_in_use_is_measured_changes_the_sign_of_four_small_gains() -> None:
     phones: dict[tuple[str, str, str], list[float]] = {}
     for kind in ("reads", "writes"):
         for (condition, workload, scheme), (mean, half) in today_uses.gains(kind).items():
@@ -270,9 +270,15 @@ def test_what_is_written_before_a_phone_in_use_is_measured_changes_the_sign_of_t
                 phones.setdefault((kind, workload, scheme), []).append(mean)
     assert sum(condition.startswith(uses.PHONE) for condition in uses.CONDITIONS) == 3
     changed = {cell: own for cell, own in phones.items() if min(own) < 0 < max(own)}
-    large = [cell for cell, own in changed.items() if max(map(abs, own)) > 0.5]
-    assert (len(phones), len(changed), large) == (41, 3, [("writes", "genshin_impact", "hp-ufs")])
+    large = [cell for cell, own in changed.items() if max(map(abs, own)) > 0.65]
+    assert (len(phones), len(changed), large) == (41, 4, [("writes", "genshin_impact", "hp-ufs")])
     assert 5 < max(mean for (kind, *_), own in phones.items() if kind == "reads" for mean in own) < 6
+    for kind in ("reads", "writes"):
+        of_all = today_uses.gains(kind, "of_all")
+        for scheme in uses.COMPARED:
+            cells = [of_all[condition, uses.APPLICATIONS, scheme] for condition in uses.OF_PHONE]
+            sure = [mean for mean, half in cells if abs(mean) > half]
+            assert not min(sure, default=0) < 0 < max(sure, default=0)
 
 
 def test_measured_speed_has_every_file_the_newest_first(tmp_path: Path) -> None:

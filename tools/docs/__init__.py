@@ -50,6 +50,15 @@ def loads_of_today(
     keep(RECORD, measured(points))
 
 
+@app.command("curves")
+def curves_of_today() -> None:
+    """Keeps curves of a device over the points that are published, for the page on devices of today."""
+    from tools.docs.today_curves import RECORD, measured
+    from tools.records import keep
+
+    keep(RECORD, measured())
+
+
 @app.command("uses")
 def uses_of_today(book: Annotated[Path, typer.Argument(help="out/uses of `ufsim reproduce today`")]) -> None:
     """Keeps what recorded applications gain on a device in use, for the page on devices of today."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas
 
-from tools.docs import today_loads, today_uses
+from tools.docs import today_curves, today_loads, today_uses
 from tools.project import ROOT
 from tools.records import kept, origin
 from ufsim.results.chance import gain_percent, gain_text, over, told
@@ -63,7 +63,6 @@ OTHERS = {
     "ufs-3.1-256": ("Samsung, UFS 3.1, 512 GB", 2100, 1200),
     "ufs-4.1-1tb": ("Micron, UFS 4.0, six planes, 2023; SK hynix, UFS 4.1, 2025 has the reads", 4300, 4000),
 }
-SIZES_KIB = (4, 8, 16, 24, 32, 64, 128, 256, 512)
 
 
 def measured(points: Path | None) -> dict[str, Any]:
@@ -75,7 +74,6 @@ def measured(points: Path | None) -> dict[str, Any]:
         return [[one.iops, one.throughput_mib_per_s * 1024 * 1024 / MB] for one in result.each_seed]
 
     sheet = [rates(line.job, line.settings) for line in SHEET]
-    sizes = [rates(f"rw=randread bs={kib}k size=1g iodepth=32 number_ios=30000", {}) for kib in SIZES_KIB]
     others = {name: [rates(line.job, {}, name) for line in SHEET[:2]] for name in OTHERS}
     if points is None:
         before = kept(RECORD)
@@ -88,7 +86,6 @@ def measured(points: Path | None) -> dict[str, Any]:
     return {
         **origin(ufsim.__version__),
         "sheet": sheet,
-        "sizes": sizes,
         "others": others,
         "study": study,
         "study_version": version,
@@ -120,13 +117,6 @@ def others() -> str:
     return table(("profile", "figure", "published", "by", "simulated>", "off>"), rows)
 
 
-def sizes() -> str:
-    """Bandwidth of random reads by their size."""
-    by_size = zip(SIZES_KIB, kept(RECORD)["sizes"], strict=True)
-    rows = [[str(kib), told(over(seed[1] for seed in seeds), number)] for kib, seeds in by_size]
-    return table(("KiB", "MB/s>"), rows)
-
-
 def study() -> str:
     """Gains over `ufs`, seed by seed."""
     frame = pandas.DataFrame(kept(RECORD)["study"])
@@ -144,7 +134,14 @@ def study() -> str:
     return table(heads, rows)
 
 
-PARTS = {"sheet": sheet, "others": others, "sizes": sizes, "study": study, **today_loads.PARTS, **today_uses.PARTS}
+PARTS = {
+    "sheet": sheet,
+    "others": others,
+    "curves": today_curves.picture,
+    "study": study,
+    **today_loads.PARTS,
+    **today_uses.PARTS,
+}
 
 
 def part(name: str) -> str:

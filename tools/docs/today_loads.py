@@ -68,13 +68,18 @@ def measured_models() -> list[list[dict[str, Any]]]:
     return [report(model) for model in MODELS]
 
 
-def measured_rounds(scheme: str, lines: str) -> list[dict[str, Any]]:
-    """The shown rounds of a loop."""
+def all_rounds(scheme: str, lines: str) -> list[dict[str, Any]]:
+    """The rounds of a loop."""
     import ufsim
 
     text = f"[fragmentation]\nrounds = {ROUNDS}\n{lines}\n"
-    rounds = ufsim.run(text, scheme, profile=PROFILE, precondition="none").fragmentation
-    return [dict(rounds[number - 1]) for number in SHOWN]
+    return [dict(one) for one in ufsim.run(text, scheme, profile=PROFILE, precondition="none").fragmentation]
+
+
+def measured_rounds(scheme: str, lines: str) -> list[dict[str, Any]]:
+    """Those that are shown."""
+    rounds = all_rounds(scheme, lines)
+    return [rounds[number - 1] for number in SHOWN]
 
 
 def measured(points: Path | None) -> dict[str, Any]:
