@@ -1,6 +1,6 @@
 """Curves of a device of today over the points that are published of such devices, for the page on devices of today.
 
-`python -m tools docs curves` measures them (five minutes), and keeps them in docs/data/today-curves.json.
+`python -m tools docs curves` measures them (two minutes), and keeps them in docs/data/today-curves.json.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from tools.docs.today_loads import AT_A_TIME, PROFILE, SEEDS, all_rounds
+from tools.docs.today_sheet import IN_128_MB, IN_512_MB, LARGE_READS, WITH_CACHE, WITHOUT_CACHE
 from tools.project import ROOT
 from tools.records import kept, origin
 from ufsim.results.chance import over
@@ -80,7 +81,7 @@ def picture() -> str:
     for name, own in record["writes"].items():
         writes.plot(range(1, len(own) + 1), own, label=name)
     titled(writes, "writes of 1 MiB", "written (GiB)", "MB/s")
-    published(writes, [WRITTEN_GIB / 4] * 2, [1644, 583])
+    published(writes, [WRITTEN_GIB / 4] * 2, [WITH_CACHE.published, WITHOUT_CACHE.published])
     for name, own in record["loops"].items():
         numbers = range(1, len(own) + 1)
         loop_writes.plot(numbers, [write for write, _ in own], label=name)
@@ -98,7 +99,7 @@ def by_range(axes: Axes, seeds: Sequence[Sequence[float]]) -> None:
     axes.set_xscale("log", base=2)
     axes.set_xticks(RANGES_MIB, [f"{mib / 1024:g}" if mib >= 1024 else f"1/{1024 // mib}" for mib in RANGES_MIB])
     titled(axes, "random reads of 4 KiB", "range (GiB)", "thousand IOPS")
-    published(axes, [128, 512], [263, 207])
+    published(axes, [128, 512], [IN_128_MB.published / 1000, IN_512_MB.published / 1000])
 
 
 def by_size(axes: Axes, seeds: Sequence[Sequence[float]]) -> None:
@@ -109,7 +110,7 @@ def by_size(axes: Axes, seeds: Sequence[Sequence[float]]) -> None:
     axes.set_xticks(SIZES_KIB, ["" if kib == KNEE_KIB else str(kib) for kib in SIZES_KIB])
     axes.axvline(KNEE_KIB, color=draw.PAPER_COLOUR, lw=1, ls=":", label="published: below it bound by number")
     titled(axes, "random reads in 128 MiB", "size (KiB)", "MB/s")
-    published(axes, [4, 512], [1076, 3500])
+    published(axes, [4, 512], [IN_128_MB.published * 4096 / 1e6, LARGE_READS.published])
 
 
 def with_band(axes: Axes, places: Sequence[float], seeds: Sequence[Sequence[float]]) -> None:
