@@ -117,9 +117,9 @@ class Study(ResultSet):
 
         `user_j` = FOREGROUND_WATTS x time that users wait for launches and loading (`waited_s`), `use_j` = the same x
         length of the scenario's uses (`used_s`), `flash_j` = flash operations (`read`, `program`, `erase`) x
-        OPERATION_MICROJOULES, `energy_j` = all three; and what was run. The work is the same under every scheme, so
-        differences are the phone's. A use's length has its wait in it: `energy_j` less the `user_j` of one scheme is
-        what the phone takes if uses are as long under that one.
+        OPERATION_MICROJOULES, `energy_j` = all three; and what was run. A use's length holds a wait already,
+        which leaves differences between schemes as they are. For shares, subtract the `user_j` of one scheme from all:
+        then uses last as long as given under that one.
         """
         return self._frame("energy", energy_rows)
 
