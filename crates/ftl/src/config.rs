@@ -123,6 +123,18 @@ impl<P> Config<P> {
             sabotage: self.sabotage,
         }
     }
+
+    /// True if something may be to do in idle time.
+    pub(crate) fn works_in_idle_time(&self) -> bool {
+        self.gc.idle.is_some() || self.slc.fold_after.is_some() || self.slc.booster.is_some()
+    }
+
+    /// True if GC steps may begin for other reasons than that writes have paid for them: in idle time, for a refresh,
+    /// to copy pages at random places, or to program rows that a step has left.
+    pub(crate) fn has_more_occasions(&self) -> bool {
+        let refreshes = self.refresh_reads.is_some();
+        self.works_in_idle_time() || refreshes || self.gc.copies_percent > 0 || self.gc.leaves_rows()
+    }
 }
 
 units::kinds! {
@@ -317,6 +329,13 @@ pub struct GcConfig {
     pub copies_percent: u32,
     /// Units of a region whose writes are counted to tell hot data; `None` = hot and other data share superblocks.
     pub hot_region: Option<u32>,
+}
+
+impl GcConfig {
+    /// True if a step may leave full rows of copies, because host data or hot data take log blocks meanwhile.
+    pub(crate) fn leaves_rows(&self) -> bool {
+        self.runs == GcRuns::Beside || self.hot_region.is_some()
+    }
 }
 
 /// GC in idle time: without pacing, and for no write in particular.

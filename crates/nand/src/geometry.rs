@@ -195,9 +195,10 @@ impl Geometry {
         self.superblocks() * self.superblock_units()
     }
 
-    /// Units in the array. `None` if a size is zero, the groups of dies are not equal, or the addresses do not fit the
-    /// four bytes of an L2P entry (which needs one value for "unmapped"). The other functions are valid for geometries
-    /// that pass this check. Either metadata or data superblocks may be missing, but not both.
+    /// Units in the array. `None` if a size is zero, the groups of dies are not equal, a superblock has more than 2^31
+    /// units, or the addresses do not fit the four bytes of an L2P entry (which needs one value for "unmapped"). The
+    /// other functions are valid for geometries that pass this check. Either metadata or data superblocks may be
+    /// missing, but not both.
     pub fn checked_total_units(&self) -> Option<u32> {
         let dies = self.channels.checked_mul(self.dies_per_channel)?;
         if self.superblock_dies == 0 || !dies.is_multiple_of(self.superblock_dies) {
@@ -206,7 +207,8 @@ impl Geometry {
         let sizes = [self.superblock_dies, self.planes, self.units_per_page, self.pages_per_block];
         let superblocks = self.data_superblocks.checked_add(self.meta_superblocks)?;
         let total = sizes.into_iter().try_fold(superblocks, u32::checked_mul)?;
-        (dies > 0 && total > 0 && total < u32::MAX - 1).then_some(total)
+        let fits = total > 0 && total < u32::MAX - 1 && total / superblocks <= MOST_DIVISOR;
+        (dies > 0 && fits).then_some(total)
     }
 
     /// The superblock of an address.
@@ -291,6 +293,8 @@ pub struct Layout {
     row: Divider,
     page: Divider,
     groups: Divider,
+    /// Blocks, each of one plane, in a superblock.
+    superblock_blocks: u32,
 }
 
 impl Layout {
@@ -306,6 +310,7 @@ impl Layout {
             row: Divider::new(geometry.row_units()),
             page: Divider::new(geometry.units_per_page),
             groups: Divider::new(geometry.die_groups()),
+            superblock_blocks: geometry.superblock_dies * geometry.planes,
         }
     }
 
@@ -416,6 +421,15 @@ impl Layout {
         (page as usize, unit)
     }
 
+    /// Number of the block (of one plane) that has an address, and the page in it.
+    #[inline]
+    pub(crate) fn block_and_page(&self, ppa: Ppa) -> (usize, u32) {
+        let (superblock, rest) = self.superblock.div_rem(ppa.0);
+        let (page, rest) = self.stripe.div_rem(rest);
+        // Dies of a superblock follow each other, and so do the planes of a die.
+        ((superblock * self.superblock_blocks + self.page.div_rem(rest).0) as usize, page)
+    }
+
     /// Number of the block (of one plane) at a place.
     #[inline]
     pub(crate) fn block(&self, superblock: Superblock, die: u32, plane: u32) -> usize {
@@ -437,25 +451,30 @@ impl Layout {
     }
 }
 
+/// Most that a [`Divider`] divides by.
+const MOST_DIVISOR: u32 = 1 << 31;
+
 /// Division by a number that is fixed at run time: one multiplication by its reciprocal.
 ///
-/// Let `d` be the divisor and `c` be `2^64 / d`, rounded up. The quotient of any `n` below 2^32 is `n * c / 2^64`,
-/// rounded down: that exceeds `n / d` by less than `n / 2^64`, and the next whole number is at least `1 / d` away.
+/// Let `d` be the divisor, at most 2^31, and `c` be `2^63 / d`, rounded up. The quotient of any `n` below 2^32 is
+/// `n * c / 2^63`, rounded down: that exceeds `n / d` by less than `n / 2^63`, which is less than `1 / d`, and the next
+/// whole number is at least so far away.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Divider {
     by: u32,
-    /// The reciprocal `c` less one, which fits 64 bits also if `d` is 1.
+    /// `c`.
     reciprocal: u64,
 }
 
 impl Divider {
     fn new(by: u32) -> Divider {
-        Divider { by, reciprocal: u64::MAX / u64::from(by) }
+        Divider { by, reciprocal: (1u64 << 63).div_ceil(u64::from(by)) }
     }
 
     #[inline]
     fn div_rem(self, n: u32) -> (u32, u32) {
-        let quotient = ((u128::from(n) * u128::from(self.reciprocal) + u128::from(n)) >> 64) as u32;
+        // The product of twice `n`: its quotient by 2^64 is there without a shift.
+        let quotient = ((u128::from(2 * u64::from(n)) * u128::from(self.reciprocal)) >> 64) as u32;
         (quotient, n - quotient * self.by)
     }
 }
@@ -473,7 +492,7 @@ mod tests {
     fn a_divider_divides() {
         let around = |n: u32| [n.saturating_sub(1), n, n.saturating_add(1)];
         let some = [0, 1, 3, 5, 7, 12, 48, 1 << 10, 9216, 65_537, 1 << 20, 0x5555_5555, 1 << 31, u32::MAX];
-        for by in some.into_iter().flat_map(around).filter(|&by| by > 0) {
+        for by in some.into_iter().flat_map(around).filter(|by| (1..=MOST_DIVISOR).contains(by)) {
             let divider = Divider::new(by);
             let multiples = [1, 2, 3, 1000, u32::MAX / by].map(|n| by.saturating_mul(n));
             for n in some.into_iter().chain(multiples).flat_map(around) {
@@ -547,6 +566,8 @@ mod tests {
                 let place = layout.place(ppa);
                 assert_eq!(geometry.superblock_of(ppa), place.superblock);
                 assert_eq!(layout.superblock_of(ppa), place.superblock);
+                let block = layout.block(place.superblock, place.die, place.plane);
+                assert_eq!(layout.block_and_page(ppa), (block, place.page));
                 assert_eq!(geometry.die_of(ppa), place.die);
                 assert_eq!(layout.die_of(ppa), place.die);
                 assert_eq!(geometry.dies_of(place.superblock), layout.dies_of(place.superblock));

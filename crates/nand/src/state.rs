@@ -121,18 +121,13 @@ impl State {
 
     /// Makes the spares of a finished program readable.
     pub fn finish_program(&mut self, ppa: Ppa, units: u32) {
-        let place = self.layout.place(ppa);
-        let first = self.layout.block(place.superblock, place.die, place.plane);
+        let (first, page) = self.layout.block_and_page(ppa);
         let planes = (units / self.layout.geometry().units_per_page) as usize;
-        for (n, block) in self.blocks[first..first + planes].iter_mut().enumerate() {
+        for block in &mut self.blocks[first..first + planes] {
             assert!(
-                u32::from(block.programmed) == place.page,
-                "program of superblock {}, die {}, plane {}, page {} ran before page {}, which was submitted \
-                 earlier with a less urgent priority",
-                place.superblock.0,
-                place.die,
-                place.plane as usize + n,
-                place.page,
+                u32::from(block.programmed) == page,
+                "program at {:?} ran before page {}, which was submitted earlier with a less urgent priority",
+                self.layout.place(ppa),
                 block.programmed
             );
             block.programmed += 1;
@@ -141,8 +136,7 @@ impl State {
 
     /// Undoes a program that did not begin, and later programs of the same blocks, none of which can have begun either.
     pub fn cancel_program(&mut self, ppa: Ppa, units: u32) {
-        let place = self.layout.place(ppa);
-        let first = self.layout.block(place.superblock, place.die, place.plane);
+        let (first, _) = self.layout.block_and_page(ppa);
         let planes = (units / self.layout.geometry().units_per_page) as usize;
         for block in &mut self.blocks[first..first + planes] {
             block.submitted = block.programmed;
@@ -236,9 +230,8 @@ impl State {
 
     /// True if a page has lain for the retention age.
     pub fn has_rested(&self, ppa: Ppa) -> bool {
-        let Place { superblock, page, die, plane, .. } = self.layout.place(ppa);
-        let rested = self.rested.get(self.layout.block(superblock, die, plane));
-        rested.is_some_and(|&rested| page < rested.into())
+        let (block, page) = self.layout.block_and_page(ppa);
+        self.rested.get(block).is_some_and(|&rested| page < rested.into())
     }
 
     /// Erases of the blocks of a unit's die.
@@ -267,26 +260,25 @@ impl State {
     // miss of every cache for each unit that a host reads.
     #[inline(always)]
     pub fn spare(&self, ppa: Ppa) -> Option<Spare> {
-        let place = self.layout.place(ppa);
-        if !self.is_programmed(place) {
+        if !self.is_programmed(ppa) {
             return None;
         }
         let [lpa, stamp] = self.spares[ppa.index()];
-        lpa.checked_sub(1).map(|lpa| Spare { lpa, stamp, version: self.version(ppa, place) })
+        lpa.checked_sub(1).map(|lpa| Spare { lpa, stamp, version: self.version(ppa) })
     }
 
     /// The address or mark in the spare of a unit; `None` if it has no spare.
     #[inline]
     pub fn spare_lpa(&self, ppa: Ppa) -> Option<u32> {
-        if self.is_programmed(self.layout.place(ppa)) { self.spares[ppa.index()][0].checked_sub(1) } else { None }
+        if self.is_programmed(ppa) { self.spares[ppa.index()][0].checked_sub(1) } else { None }
     }
 
     /// Result of reading a unit.
     // Always inlined, for the same reason.
     #[inline(always)]
     pub fn sensed(&self, ppa: Ppa) -> Sensed {
-        let place = self.layout.place(ppa);
-        if !self.is_programmed(place) {
+        if !self.is_programmed(ppa) {
+            let place = self.layout.place(ppa);
             let half_erased = self.die_blocks[self.layout.die_block(place.superblock, place.die)].half_erased;
             return if half_erased { Sensed::Unreadable } else { Sensed::Blank };
         }
@@ -296,7 +288,7 @@ impl State {
             [0, PADDING] => Sensed::Padding,
             [0, BLANK] => Sensed::Blank,
             [0, _] => Sensed::Unreadable,
-            [lpa, stamp] => Sensed::Unit(Spare { lpa: lpa - 1, stamp, version: self.version(ppa, place) }),
+            [lpa, stamp] => Sensed::Unit(Spare { lpa: lpa - 1, stamp, version: self.version(ppa) }),
         }
     }
 
@@ -317,10 +309,10 @@ impl State {
     /// The version of a unit that has a spare.
     // Has no panics, so that the compiler can drop it where the result is not used.
     #[inline(always)]
-    fn version(&self, ppa: Ppa, place: Place) -> u32 {
-        let first = self.seqs.get(self.layout.plane_page(ppa).0).copied().unwrap_or(0);
-        let own = first.wrapping_add(place.unit);
-        self.versions.get(place.superblock, self.layout.offset_in_superblock(ppa), own)
+    fn version(&self, ppa: Ppa) -> u32 {
+        let (page, unit) = self.layout.plane_page(ppa);
+        let own = self.seqs.get(page).copied().unwrap_or(0).wrapping_add(unit);
+        self.versions.get(self.layout.superblock_of(ppa), self.layout.offset_in_superblock(ppa), own)
     }
 
     /// How the cells of a superblock are used: those of metadata, and of some data superblocks, have one bit.
@@ -346,9 +338,9 @@ impl State {
     }
 
     #[inline]
-    fn is_programmed(&self, place: Place) -> bool {
-        let block = self.layout.block(place.superblock, place.die, place.plane);
-        place.page < u32::from(self.blocks[block].programmed)
+    fn is_programmed(&self, ppa: Ppa) -> bool {
+        let (block, page) = self.layout.block_and_page(ppa);
+        page < u32::from(self.blocks[block].programmed)
     }
 
     /// Moves the program pointer of the block at `place` past its page, which begins with sequence number `seq`.
@@ -449,7 +441,7 @@ impl State {
         state.write_u32(self.seqs[self.layout.plane_page(first).0]);
         for unit in 0..self.layout.geometry().units_per_page {
             let ppa = first.offset(unit);
-            (self.spares[ppa.index()], self.version(ppa, Place { unit, ..place })).hash(state);
+            (self.spares[ppa.index()], self.version(ppa)).hash(state);
         }
     }
 }

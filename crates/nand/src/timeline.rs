@@ -223,33 +223,18 @@ impl Timeline {
         event: NandEvent,
         wakes: &mut Vec<(SimTime, E)>,
     ) -> Option<Slot> {
-        match event {
+        let die = match event {
             NandEvent::Die(die) => {
-                let sensed = match self.dies[die as usize].phase {
-                    Phase::Reading => self.sensed_lane(now, die, wakes),
-                    _ => Err(()),
-                };
-                if let Ok(finished) = sensed {
-                    return finished;
-                }
-                match self.dies[die as usize].phase {
-                    Phase::Cell(end) if end == now => {}
-                    Phase::Stopping(end) if end == now => {
-                        self.have_stopped(now, die, wakes);
-                        return None;
-                    }
-                    _ if self.dies[die as usize].stale > 0 => {
-                        self.dies[die as usize].stale -= 1;
-                        return None;
-                    }
-                    other => panic!("wake of die {die} at {now} without the end of a cell phase: {other:?}"),
+                let has_ended = matches!(self.dies[die as usize].phase, Phase::Cell(end) if end == now);
+                if !has_ended {
+                    return self.wake_refined(now, die, wakes);
                 }
                 let task = &self.running(die).task;
                 if task.op.work.kind() == Kind::Read && task.transfer > Nanos::ZERO {
                     self.transfer_running(now, die, wakes);
                     return None;
                 }
-                self.finish_or_repeat(now, die, wakes)
+                die
             }
             NandEvent::Channel(channel) => {
                 let state = &mut self.channels[channel as usize];
@@ -275,13 +260,35 @@ impl Timeline {
                     self.begin_cell(now, die, wakes);
                     return None;
                 }
-                self.finish_or_repeat(now, die, wakes)
+                die
             }
+        };
+        self.finish_or_repeat(now, die, wakes)
+    }
+
+    /// A die is woken that does not end a cell phase: its reads share it, or its cells were stopped.
+    #[inline(never)]
+    fn wake_refined<E: From<NandEvent>>(
+        &mut self,
+        now: SimTime,
+        die: u16,
+        wakes: &mut Vec<(SimTime, E)>,
+    ) -> Option<Slot> {
+        if let Phase::Reading = self.dies[die as usize].phase
+            && let Ok(finished) = self.sensed_lane(now, die, wakes)
+        {
+            return finished;
         }
+        match self.dies[die as usize].phase {
+            Phase::Stopping(end) if end == now => self.have_stopped(now, die, wakes),
+            _ if self.dies[die as usize].stale > 0 => self.dies[die as usize].stale -= 1,
+            other => panic!("wake of die {die} at {now} without the end of a cell phase: {other:?}"),
+        }
+        None
     }
 
     /// The last phase of an operation has ended, unless it is a read that has to be repeated.
-    #[inline]
+    #[inline(always)]
     fn finish_or_repeat<E: From<NandEvent>>(
         &mut self,
         now: SimTime,

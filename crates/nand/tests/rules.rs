@@ -240,7 +240,7 @@ fn a_priority_must_not_change_the_order_of_programs_and_erases() {
     sim.submit(read(0, HostRead, 0, 1));
     sim.program(program(1, Gc, 0, 2), &spares(0, 2), 1);
     sim.program(program(2, HostWrite, 8, 2), &spares(0, 2), 1);
-    assert!(refusal(|| sim.drain()).contains("plane 0, page 1 ran before page 0"));
+    assert!(refusal(|| sim.drain()).contains("page: 1, die: 0, plane: 0, unit: 0 } ran before page 0"));
 
     let mut sim = Sim::new(SMALL, CELLS);
     sim.submit(read(0, HostRead, 0, 1));

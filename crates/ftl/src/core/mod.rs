@@ -5,6 +5,8 @@ mod health;
 mod lend;
 pub(crate) mod ops;
 
+use std::collections::VecDeque;
+
 use nand::{Blind, Cause, Layout, Nand, NandEvent, Op, Priority, Spare, Work};
 use ufs::{Content, LpaRun, Response};
 use units::{Lpa, MapUnit, Ppa, Seq, SimTime, Superblock};
@@ -60,7 +62,7 @@ pub struct Effects {
     /// Wake the device with the event at the time.
     pub wakes: Vec<(SimTime, DeviceEvent)>,
     /// Hand the response to the link at the time.
-    pub responses: Vec<(SimTime, Response)>,
+    pub responses: VecDeque<(SimTime, Response)>,
 }
 
 /// A job. While one runs, no other does; and no command starts, except beside a step of GC that lets them.
@@ -130,6 +132,8 @@ pub struct Core {
     pub(crate) heat: Option<Heat>,
     /// What the host controls of the cache in SLC mode.
     booster: BoosterState,
+    /// See [`EngineConfig::has_more_occasions`].
+    pub(crate) has_more_occasions: bool,
     /// A superblock could be folded after a map flush.
     pub(crate) fold_waits: bool,
     /// Metadata on flash.
@@ -230,6 +234,7 @@ impl Core {
             blocks: Blocks::new(layout, cfg.slc),
             disturb: cfg.refresh_reads.map(|limit| ReadCounts::new(&layout, limit)),
             heat: cfg.gc.hot_region.map(|units| Heat::new(units, cfg.capacity_units)),
+            has_more_occasions: cfg.has_more_occasions(),
             booster: BoosterState::new(&cfg.slc),
             fold_waits: false,
             publisher: Publisher::new(&HpbConfig::default(), cfg.seal_key, cfg.capacity_units),

@@ -64,13 +64,10 @@ impl<M: Mapping> Engine<M> {
 
     /// Begins a GC step if the device has been idle for long enough and wants more free superblocks, or has some in SLC
     /// mode. True if it has begun.
-    #[inline(always)]
     pub(super) fn begin_idle_gc(&mut self) -> bool {
-        self.core.works_in_idle_time() && self.begin_gc_if_idle()
-    }
-
-    #[inline(never)]
-    fn begin_gc_if_idle(&mut self) -> bool {
+        if !self.core.cfg.works_in_idle_time() {
+            return false;
+        }
         if self.core.cfg.slc.booster.is_some() {
             let hibernates = self.hibernates();
             self.core.note_flush(hibernates);

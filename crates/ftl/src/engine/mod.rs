@@ -145,14 +145,16 @@ impl<M: Mapping> Engine<M> {
             if !self.failed_rows.is_empty() {
                 self.program_again();
             }
-            if let Some(job) = self.core.job {
-                if self.core.job_ops == 0 && self.advance(job) {
+            let mut job = false;
+            if let Some(under_way) = self.core.job {
+                if self.core.job_ops == 0 && self.advance(under_way) {
                     self.core.end_job();
-                } else if !self.let_commands_go_on(job) {
+                } else if self.let_commands_go_on(under_way) {
+                    job = true;
+                } else {
                     return;
                 }
             }
-            let job = self.core.job.is_some();
             if self.core.flushing && !job {
                 self.advance_flush();
             }
@@ -188,7 +190,7 @@ impl<M: Mapping> Engine<M> {
         } else if self.map.wants_flush(&self.core) && self.begin_map_flush() {
             self.core.stats.map_flushes += 1;
         } else if !self.begin_gc_step() {
-            return self.begin_refresh() || self.begin_idle_gc() || self.begin_idle_flush();
+            return self.begin_idle_flush();
         }
         true
     }
@@ -318,8 +320,8 @@ impl<M: Mapping> Engine<M> {
         // All of it is constant, time included, so that it is written where it stays.
         const BLANK: (SimTime, Response) = (SimTime::START, RESPONSE);
         let mut responses = std::mem::take(&mut self.core.effects.responses);
-        responses.push(BLANK);
-        let (leaves, response) = responses.last_mut().expect("one was added");
+        responses.push_back(BLANK);
+        let (leaves, response) = responses.back_mut().expect("one was added");
         self.core.publisher.notify(tag, &mut response.hpb);
         if matches!(response.hpb, HpbNotice::Entry { .. }) {
             self.work_on_seals(tag, 1);

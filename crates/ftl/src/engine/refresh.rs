@@ -17,15 +17,12 @@ pub(super) struct Refresh {
 }
 
 impl<M: Mapping> Engine<M> {
-    /// Begins a step of a refresh that is due, or of the victim before it. True if it has begun.
-    #[inline(always)]
+    /// Begins a step of a refresh that is due, or of the victim before it. True if it has begun. Refresh frees nothing,
+    /// so it leaves half of the reserve, as wear levelling does.
     pub(super) fn begin_refresh(&mut self) -> bool {
-        self.core.disturb.is_some() && self.begin_refresh_step()
-    }
-
-    /// Refresh frees nothing, so it leaves half of the reserve, as wear levelling does.
-    #[inline(never)]
-    fn begin_refresh_step(&mut self) -> bool {
+        if self.core.disturb.is_none() {
+            return false;
+        }
         let (free, now) = (self.core.blocks.free(), (self.core.next_seq(), self.core.stats.map_flushes));
         let under_way = self.gc.victim.as_ref().is_some_and(|victim| victim.refresh);
         let wanted = under_way || self.core.refresh_due().is_some() && self.refresh.blocked != Some(now);

@@ -218,6 +218,9 @@ impl<M: Mapping> Engine<M> {
     /// [`Firmware::program_host_data`], inlined for speed: every event calls it.
     #[inline(always)]
     pub(super) fn program_rows(&mut self) {
+        if self.core.buffer.held() == 0 {
+            return;
+        }
         if !self.core.buffer.fua_queue.is_empty() && !self.program_fua_rows() {
             return;
         }

@@ -337,7 +337,8 @@ impl WriteBuffer {
     /// True if all units have been programmed, or are being programmed.
     #[inline]
     pub fn none_waits(&self) -> bool {
-        self.queue.is_empty() && self.fua_queue.is_empty() && self.apart_queue.is_empty()
+        // The first question alone is quick while the host only reads.
+        self.held() == 0 || self.queue.is_empty() && self.fua_queue.is_empty() && self.apart_queue.is_empty()
     }
 
     /// Order of the first unit of a queue, or of the next one to be accepted.

@@ -314,10 +314,7 @@ impl Stack {
             self.queue.push(at, Event::Device(event));
         }
         effects.wakes.clear();
-        if effects.responses.is_empty() {
-            return;
-        }
-        for (at, response) in effects.responses.drain(..) {
+        while let Some((at, response)) = effects.responses.pop_front() {
             // The device hands responses over in the order of their times, so the link can be booked ahead.
             let tag = response.tag;
             let bytes = wire_bytes_response(&response);

@@ -70,15 +70,9 @@ impl Core {
         self.fold_waits
     }
 
-    /// True if something may be to do in idle time.
-    #[inline(always)]
-    pub(crate) fn works_in_idle_time(&self) -> bool {
-        self.cfg.gc.idle.is_some() || self.cfg.slc.fold_after.is_some() || self.cfg.slc.booster.is_some()
-    }
-
     /// What GC is wanted for in idle time, and how long the device has to be idle for it, as far as the device knows.
     pub(crate) fn idle_gc_wanted(&self) -> Option<(Reason, Nanos)> {
-        if !self.works_in_idle_time() || self.idle_gc_is_futile {
+        if !self.cfg.works_in_idle_time() || self.idle_gc_is_futile {
             return None;
         }
         let idle =

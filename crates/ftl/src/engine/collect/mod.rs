@@ -14,13 +14,26 @@ use crate::space::gc::{PageCopy, Phase, Reason, Victim};
 use crate::sram::pool::Owner;
 
 impl<M: Mapping> Engine<M> {
-    /// Begins a GC step if one is due and can run. True if it has begun.
+    /// Begins a GC step if there is an occasion and it can run. True if it has begun.
     #[inline(always)]
     pub(super) fn begin_gc_step(&mut self) -> bool {
         let free = self.core.blocks.free();
+        if self.core.has_more_occasions { self.begin_on_any_occasion(free) } else { self.begin_if_due(free) }
+    }
+
+    #[inline(always)]
+    fn begin_if_due(&mut self, free: u32) -> bool {
+        self.gc.due(free) && self.map.gc_ready(&self.core) && self.begin_due_gc_step(free, Reason::Due)
+    }
+
+    /// See [`EngineConfig::has_more_occasions`](crate::config::EngineConfig::has_more_occasions).
+    #[inline(never)]
+    fn begin_on_any_occasion(&mut self, free: u32) -> bool {
         self.core.cfg.gc.copies_percent > 0 && self.begin_random_copies(free)
-            || self.gc.due(free) && self.map.gc_ready(&self.core) && self.begin_due_gc_step(free, Reason::Due)
-            || self.leaves_rows() && self.begin_kept_rows(free)
+            || self.begin_if_due(free)
+            || self.core.cfg.gc.leaves_rows() && self.begin_kept_rows(free)
+            || self.begin_refresh()
+            || self.begin_idle_gc()
     }
 
     /// Begins a step that is due, or in idle time one that is worth it.
@@ -107,12 +120,6 @@ impl<M: Mapping> Engine<M> {
         let fits = may_open || self.core.blocks.room(Stream::Gc) as usize >= self.gc.waiting_len();
         let stuck = self.gc.urgent(free) && self.gc.waiting_len() > 0 && fits;
         stuck && self.map.room(&self.core) >= self.gc.waiting_len() && self.begin_to_program(free)
-    }
-
-    /// True if a step may leave full rows of copies, because host data or hot data take log blocks meanwhile.
-    #[inline]
-    fn leaves_rows(&self) -> bool {
-        self.core.cfg.gc.runs == GcRuns::Beside || self.core.heat.is_some()
     }
 
     /// Begins a step that only programs copies. A step beside commands may have left full rows of them, because host
@@ -293,7 +300,7 @@ impl<M: Mapping> Engine<M> {
         while !self.gc.queue.is_empty() {
             let mut row = self.core.blocks.room_in_row(Stream::Gc);
             if row == 0 {
-                if self.leaves_rows() {
+                if self.core.cfg.gc.leaves_rows() {
                     // Host data may have taken log blocks since the step began, or be recording one.
                     if !self.core.records.ready() {
                         return false;
