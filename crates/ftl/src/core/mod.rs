@@ -1,14 +1,15 @@
 //! What every part of the firmware works on: flash, SRAM, tables, and the effects of the current call.
 
 mod booster;
+mod effects;
 mod health;
 mod lend;
 pub(crate) mod ops;
 
-use std::collections::VecDeque;
+pub use self::effects::{DeviceEvent, Effects};
 
 use nand::{Blind, Cause, Layout, Nand, NandEvent, Op, Priority, Spare, Work};
-use ufs::{Content, LpaRun, Response};
+use ufs::{Content, LpaRun};
 use units::{Lpa, MapUnit, Ppa, Seq, SimTime, Superblock};
 
 use crate::config::{EngineConfig, HpbConfig};
@@ -33,37 +34,6 @@ use crate::table::map_units::MapUnits;
 
 /// Metadata superblocks that must stay free. Garbage collection starts at this many (facts of the authors' prototype).
 pub const META_RESERVE: usize = 2;
-
-/// An event that the device wants to be woken for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum DeviceEvent {
-    /// A phase of a flash operation ends.
-    Nand(NandEvent),
-    /// The firmware thread finishes its present command.
-    Firmware,
-    /// Buffered data may have waited for as long as it may.
-    IdleFlush,
-    /// The device may have been without commands for long enough to begin an idle flush.
-    Quiet,
-    /// The device may have been idle for long enough to collect garbage.
-    IdleGc,
-}
-
-impl From<NandEvent> for DeviceEvent {
-    fn from(event: NandEvent) -> DeviceEvent {
-        DeviceEvent::Nand(event)
-    }
-}
-
-/// What a call wants done later. The caller empties both lists.
-#[cfg_attr(feature = "explore", derive(Clone, Hash))]
-#[derive(Debug, Default)]
-pub struct Effects {
-    /// Wake the device with the event at the time.
-    pub wakes: Vec<(SimTime, DeviceEvent)>,
-    /// Hand the response to the link at the time.
-    pub responses: VecDeque<(SimTime, Response)>,
-}
 
 /// A job. While one runs, no other does; and no command starts, except beside a step of GC that lets them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
