@@ -124,7 +124,7 @@ impl RequestTable {
         (completion.id, completion.status, completion.dispatched) = (id, status, dispatched);
         if is_read && status == Status::Good {
             let contents = std::mem::take(&mut active.contents);
-            completion.data.put(if whole { data } else { DataIn::Many(contents) });
+            completion.data = if whole { data } else { DataIn::Many(contents) };
         }
         self.free.push(owner.request);
         true

@@ -285,6 +285,7 @@ impl Timeline {
             waits.ended(die, slot, None);
         }
         self.free.push(slot);
+        self.paused = Nanos::ZERO;
         self.fill_cache_registers(now, die, wakes);
         self.proceed(now, die, wakes);
         Some(slot)

@@ -184,7 +184,7 @@ impl Nand {
     /// What the end of an operation means for the array and its counters.
     #[inline]
     fn completed(&mut self, now: SimTime, finished: Slot) -> Completed {
-        let InFlight { task, started, paused, register_hit, .. } = &self.timeline.slab[finished as usize];
+        let InFlight { task, started, register_hit, .. } = &self.timeline.slab[finished as usize];
         let work = task.op.work;
         let failed = self.faults.as_mut().is_some_and(|faults| faults.fails(work.kind()));
         match work {
@@ -192,7 +192,7 @@ impl Nand {
             Work::Program { ppa, units } => self.state.finish_program(ppa, units),
             Work::Erase { superblock, die } => self.state.finish_erase(superblock, die),
         }
-        self.counters.count(&task.op, now - (*started + *paused), *register_hit);
+        self.counters.count(&task.op, now - (*started + self.timeline.paused), *register_hit);
         if task.retries > 0 && !register_hit {
             self.counters.count_retries(task.op.cause, task.retries);
         }

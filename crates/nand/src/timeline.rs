@@ -58,8 +58,6 @@ pub(crate) struct InFlight {
     pub task: Task,
     /// Set when it starts.
     pub started: SimTime,
-    /// How long it stood still in between, interrupted by others; set when it ends.
-    pub paused: Nanos,
     /// Set when it starts.
     pub register_hit: bool,
     /// How often a read will be repeated; set when it starts.
@@ -104,6 +102,8 @@ pub(crate) struct Timeline {
     pub slab: Vec<InFlight>,
     /// Slots of those that have finished.
     pub free: Vec<Slot>,
+    /// How long the operation that has ended last stood still in between, interrupted by others.
+    pub paused: Nanos,
     /// By die, if reads share dies; else nothing.
     pub lanes: Vec<Lanes>,
     pub sharing: Sharing,
@@ -141,6 +141,7 @@ impl Timeline {
             channels: (0..channels).map(|_| Channel { transfer: None, waiting: waiting() }).collect(),
             slab: Vec::with_capacity(QUEUE_CAPACITY),
             free: Vec::with_capacity(QUEUE_CAPACITY),
+            paused: Nanos::ZERO,
             lanes: (0..dies).filter(|_| timing.sharing.is_on()).map(|_| Lanes::new(of_die, timing.sharing)).collect(),
             sharing: timing.sharing,
             suspend: timing.suspend,
@@ -178,7 +179,7 @@ impl Timeline {
     /// Queues an operation, or starts it if its die is free. Always inlined, so that the task is made where it stays.
     #[inline(always)]
     pub fn submit<E: From<NandEvent>>(&mut self, now: SimTime, die: u32, task: Task, wakes: &mut Vec<(SimTime, E)>) {
-        let entry = |task| InFlight { task, started: now, paused: Nanos::ZERO, register_hit: false, left: 0 };
+        let entry = |task| InFlight { task, started: now, register_hit: false, left: 0 };
         let slot = self.free.pop().unwrap_or(self.slab.len() as Slot);
         match self.slab.get_mut(slot as usize) {
             Some(place) => *place = entry(task),
@@ -448,7 +449,7 @@ impl Timeline {
         let state = &mut self.dies[die as usize];
         let slot = state.running;
         if self.is_refined {
-            self.slab[slot as usize].paused = state.history.paused;
+            self.paused = state.history.paused;
         }
         if self.waits.is_some() {
             self.note_ended(now, die, slot);
@@ -611,6 +612,9 @@ impl Timeline {
         &self.slab[self.dies[die as usize].running as usize]
     }
 }
+
+/// One line of a processor's cache.
+const _: () = assert!(size_of::<InFlight>() <= 64);
 
 /// Classes of reads that interrupt programs and erases.
 const FIRST: [Priority; 2] = [Priority::HostRead, Priority::MapRead];

@@ -146,16 +146,6 @@ pub enum DataIn {
 }
 
 impl DataIn {
-    /// Replaces the data. Inlined for speed, as [`DataOut::put`].
-    #[inline(always)]
-    pub fn put(&mut self, data: DataIn) {
-        let old = std::mem::replace(self, data);
-        match old {
-            DataIn::None | DataIn::One(_) => std::mem::forget(old),
-            _ => drop(old),
-        }
-    }
-
     /// Its bytes on a link.
     #[inline]
     pub fn bytes(&self) -> u64 {

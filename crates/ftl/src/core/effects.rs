@@ -1,7 +1,5 @@
 //! What a call of the device leads to later.
 
-use std::collections::VecDeque;
-
 use nand::NandEvent;
 use ufs::Response;
 use units::SimTime;
@@ -34,5 +32,5 @@ pub struct Effects {
     /// Wake the device with the event at the time.
     pub wakes: Vec<(SimTime, DeviceEvent)>,
     /// Hand the response to the link at the time.
-    pub responses: VecDeque<(SimTime, Response)>,
+    pub responses: Vec<(SimTime, Response)>,
 }

@@ -38,7 +38,7 @@ impl<M: Mapping> Engine<M> {
         let mut runs = Vec::new();
         self.map.cached_runs(&self.core, &mut runs);
         runs.truncate(MAX_CACHED_RUNS as usize);
-        self.respond_with(tag, |data| data.put(DataIn::Runs(runs)));
+        self.respond_with(tag, |data| *data = DataIn::Runs(runs));
     }
 
     /// Handles a batch notice: loads the part of the mapping table that the batch needs. The notice is answered when

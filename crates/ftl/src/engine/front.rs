@@ -26,7 +26,9 @@ impl<M: Mapping> Engine<M> {
             return;
         }
         slot.active = true;
-        self.idle_time.arrived(cmd.op.is_user());
+        if self.core.has_more_occasions {
+            self.idle_time.arrived(cmd.op.is_user());
+        }
         slot.op = cmd.op;
         if let Op::Write { fua, .. } = &mut slot.op {
             *fua |= self.core.cfg.write_through;

@@ -9,7 +9,7 @@ use crate::core::DeviceEvent;
 use crate::seat::{HostRole, Mapping};
 use crate::space::gc::Reason;
 
-/// Since when the device has been without requests.
+/// Since when the device has been without requests. Kept only where that matters: with `Core::has_more_occasions`.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
 pub(super) struct IdleTime {

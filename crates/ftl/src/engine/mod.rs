@@ -320,8 +320,8 @@ impl<M: Mapping> Engine<M> {
         // All of it is constant, time included, so that it is written where it stays.
         const BLANK: (SimTime, Response) = (SimTime::START, RESPONSE);
         let mut responses = std::mem::take(&mut self.core.effects.responses);
-        responses.push_back(BLANK);
-        let (leaves, response) = responses.back_mut().expect("one was added");
+        responses.push(BLANK);
+        let (leaves, response) = responses.last_mut().expect("one was added");
         self.core.publisher.notify(tag, &mut response.hpb);
         if matches!(response.hpb, HpbNotice::Entry { .. }) {
             self.work_on_seals(tag, 1);
@@ -329,7 +329,9 @@ impl<M: Mapping> Engine<M> {
         let cmd = &mut self.commands[usize::from(tag)];
         assert!(cmd.active, "tag {tag} answered twice");
         cmd.active = false;
-        self.idle_time.answered(cmd.op.is_user());
+        if self.core.has_more_occasions {
+            self.idle_time.answered(cmd.op.is_user());
+        }
         response.tag = Tag(tag);
         response.status = cmd.status;
         // One thread makes all answers, so they leave in the order in which they were made.

@@ -238,11 +238,11 @@ impl<M: Mapping> Engine<M> {
         match (cmd.status, cmd.contents.len()) {
             (Status::Good, 1) => {
                 let content = cmd.contents[0];
-                self.respond_with(tag, |data| data.put(DataIn::One(content)));
+                self.respond_with(tag, |data| *data = DataIn::One(content));
             }
             (Status::Good, _) => {
                 let contents = std::mem::take(&mut cmd.contents);
-                self.respond_with(tag, |data| data.put(DataIn::Many(contents)));
+                self.respond_with(tag, |data| *data = DataIn::Many(contents));
             }
             _ => self.respond(tag),
         }

@@ -106,7 +106,9 @@ impl UnitSet {
     /// All units, in order.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = MapUnit> {
-        (0..8).filter(move |i| self.bits >> i & 1 != 0).map(move |i| MapUnit(self.first + i))
+        // Most sets have one unit: only bits that are set are looked at.
+        let left = std::iter::successors(Some(self.bits), |bits| Some(bits & bits.wrapping_sub(1)));
+        left.take_while(|&bits| bits != 0).map(move |bits| MapUnit(self.first + bits.trailing_zeros()))
     }
 }
 
