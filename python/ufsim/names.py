@@ -3,16 +3,37 @@
 import os
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from itertools import chain
 from typing import Any
 
 from ufsim import _core
 
 
-def nearest(name: str, allowed: Iterable[str]) -> str | None:
-    """The allowed name that is most like `name`, if any is like it at all."""
+def nearest(name: str, allowed: Iterable[str], least: float = 0.6) -> str | None:
+    """The allowed name that is most like `name`, if any is like it by the `least` of `difflib`'s ratio."""
     spellings = {known.lower().replace("_", "-"): known for known in reversed(list(allowed))}
-    found = get_close_matches(name.lower().replace("_", "-"), spellings, n=1, cutoff=0.6)
+    found = get_close_matches(name.lower().replace("_", "-"), spellings, n=1, cutoff=least)
     return spellings[found[0]] if found else None
+
+
+def nearest_key(key: str, allowed: Iterable[str]) -> str | None:
+    """The allowed key that `key` may mean: the same name in another table, or a name that is like it in the same one."""
+    table, _, name = key.rpartition(".")
+    tables: dict[str, list[str]] = {}
+    for known in allowed:
+        tables.setdefault(known.rpartition(".")[0], []).append(known.rpartition(".")[2])
+    names, everywhere = tables.get(table), list(chain.from_iterable(tables.values()))
+    if name in everywhere:
+        own: str | None = name
+    elif names is not None:
+        holding = [known for known in names if name in known]
+        own = nearest(name, names) or (holding[0] if len(holding) == 1 else None)
+    else:
+        own = nearest(name, everywhere, least=0.8)
+    having = [known for known, theirs in tables.items() if own in theirs]
+    if own is None:
+        return None
+    return f"{table if table in having else nearest(table, having) or having[0]}.{own}"
 
 
 def did_you_mean(name: str, allowed: Iterable[str]) -> str:

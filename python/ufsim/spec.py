@@ -11,7 +11,7 @@ from ufsim import _core
 from ufsim._options import Options, Precondition, Replay, RunOptions, Setting
 from ufsim.bundled import located
 from ufsim.documents import for_core, parse_list
-from ufsim.names import check_choice, check_profile, check_range, did_you_mean, nearest, plain
+from ufsim.names import check_choice, check_profile, check_range, did_you_mean, nearest_key, plain
 
 __all__ = [
     "DEFAULT_SCHEME",
@@ -112,7 +112,7 @@ class Spec(Options):
         if not isinstance(self.settings, dict):
             raise _core.ConfigError(f"settings is {self.settings!r}; allowed: values by key, {{'nand.planes': 2}}")
         for key in self.settings:
-            meant = None if key in key_names() else nearest(key, key_names())
+            meant = None if key in key_names() else nearest_key(key, key_names())
             if meant is not None:
                 raise _core.ConfigError(f"settings has no key '{key}'; did you mean '{meant}'?")
 

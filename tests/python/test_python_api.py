@@ -14,7 +14,7 @@ import pytest
 import ufsim
 from conftest import ROOT, result
 from ufsim import Comparison, _core
-from ufsim.names import nearest
+from ufsim.names import nearest, nearest_key
 from ufsim.spec import Spec
 from ufsim.states import StateCache
 
@@ -67,6 +67,25 @@ def test_a_wrong_option_is_told_with_the_right_one(function, job: Path) -> None:
 def test_names_without_likeness_suggest_nothing() -> None:
     assert nearest("zfs-on-tape", ["ufs", "hpb"]) is None
     assert nearest("HP_UFS", ["hpb", "hp-ufs"]) == "hp-ufs"
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("gc.pac", "gc.pace"),
+        ("gc.reserv", "gc.reserve_superblocks"),
+        ("flash.planes", "nand.planes"),
+        ("scheme.ufs.segment_kib", "scheme.*.segment_kib"),
+        ("nan.plane", "nand.planes"),
+        ("scheme.ufs.foo", None),
+        ("gc.foo", None),
+        ("gc.planes", "nand.planes"),
+        ("planes", "nand.planes"),
+    ],
+)
+def test_a_wrong_key_suggests_its_name_elsewhere_or_one_of_its_table(key: str, meant: str | None) -> None:
+    keys = ["nand.planes", "gc.pace", "gc.reserve_superblocks", "sram.reserve_kib", "scheme.*.segment_kib"]
+    assert nearest_key(key, keys) == meant
 
 
 def test_values_of_numpy_and_paths_are_plain_values(job: Path, monkeypatch) -> None:
