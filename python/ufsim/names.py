@@ -17,7 +17,7 @@ def nearest(name: str, allowed: Iterable[str], least: float = 0.6) -> str | None
 
 
 def nearest_key(key: str, allowed: Iterable[str]) -> str | None:
-    """The allowed key that `key` may mean: the same name in another table, or a name that is like it in the same one."""
+    """The allowed key that `key` may mean: its name in another table, or a name of its own table that is like it."""
     table, _, name = key.rpartition(".")
     tables: dict[str, list[str]] = {}
     for known in allowed:

@@ -151,16 +151,18 @@ impl LiveSegments {
         self.shared.slot(slot)[at].load(Relaxed)
     }
 
-    /// Prefetches an entry that will be needed soon.
+    /// Prefetches an entry that will be read or changed soon.
     #[inline]
     pub fn prefetch(&self, slot: u32, at: usize) {
         table::prefetch(&self.shared.slot(slot)[at]);
+        table::prefetch(&self.shared.head(slot)[0]);
     }
 
-    /// Prefetches what [`LiveSegments::state`] looks at.
+    /// Prefetches what [`LiveSegments::state`] and [`SegmentState::again`] look at.
     #[inline]
     pub fn prefetch_state(&self, slot: u32) {
         table::prefetch(&self.shared.head(slot)[0]);
+        table::prefetch(&self.shared.names[(slot * PLACES) as usize]);
     }
 
     /// A copy of all entries of a slot.

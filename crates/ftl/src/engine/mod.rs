@@ -53,7 +53,7 @@ use crate::core::{DeviceEvent, Job, META_RESERVE};
 use crate::knowledge::meta::Kind;
 use crate::knowledge::{Programmed, Sight};
 use crate::report::watch::Work;
-use crate::seat::Mapping;
+use crate::seat::{HostRole, Mapping};
 use crate::sram::pool::Owner;
 
 impl<M: Mapping> Engine<M> {
@@ -62,6 +62,10 @@ impl<M: Mapping> Engine<M> {
     pub fn prefetch(&self, lpa: Lpa) {
         if lpa.0 < self.core.capacity_units() {
             self.map.prefetch(lpa);
+            if M::HOST == HostRole::KeepsMapping {
+                // The host may load and write back the unit.
+                self.core.prefetch_unit(self.core.units().of(lpa));
+            }
         }
     }
 

@@ -95,12 +95,10 @@ impl HpUfs {
         }
     }
 
-    /// Prefetches the cached entry of an address, if there is one.
+    /// Prefetches the entry of an address: its segment is cached, or will be when the entry is needed.
     #[inline]
     pub(in crate::booster) fn prefetch_entry(&self, lpa: Lpa) {
-        if lpa.0 < self.info.capacity_units
-            && let Lookup::Cached(_) = self.cache.lookup(lpa.segment())
-        {
+        if lpa.0 < self.info.capacity_units {
             self.cache.prefetch(lpa);
         }
     }

@@ -192,6 +192,7 @@ impl SegmentCache {
             }
         };
         self.slot_of[segment.index()] = LOADING | (index + 1);
+        self.live.prefetch_state(segment.0);
     }
 
     /// Ends the loading of a segment.
@@ -255,7 +256,13 @@ impl SegmentCache {
     /// `busy`.
     pub fn victim(&self, busy: impl Fn(SegmentId) -> bool) -> Option<SlotIndex> {
         match &self.lists {
-            None => self.lru.oldest_first().find(|&index| self.evictable(index, &busy)),
+            None => {
+                let mut oldest = self.lru.oldest_first();
+                let found = oldest.find(|&index| self.evictable(index, &busy));
+                // The next one is the next victim, most often.
+                oldest.next().into_iter().for_each(|next| self.prefetch_state(next, self.segment(next)));
+                found
+            }
             Some(lists) => self.spare(false, &busy).or_else(|| self.spare(true, &busy)).or_else(|| {
                 let of =
                     |dirty| lists.oldest_first(AFG).find(|&i| self.evictable(i, &busy) && self.is_dirty(i) == dirty);
