@@ -462,7 +462,7 @@ const MOST_DIVISOR: u32 = 1 << 31;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Divider {
     by: u32,
-    /// `c`.
+    /// The reciprocal `c`.
     reciprocal: u64,
 }
 
@@ -620,5 +620,8 @@ mod tests {
         assert_eq!(full.checked_total_units(), None);
         let fits = Geometry { data_superblocks: (1 << 20) - 1, ..full };
         assert_eq!(fits.checked_total_units(), Some(u32::MAX - 4095));
+        let one = Geometry { pages_per_block: 1 << 25, data_superblocks: 1, ..full };
+        assert_eq!(one.checked_total_units(), Some(1 << 31));
+        assert_eq!(Geometry { pages_per_block: one.pages_per_block + 1, ..one }.checked_total_units(), None);
     }
 }

@@ -267,7 +267,8 @@ impl Timeline {
         self.finish_or_repeat(now, die, wakes)
     }
 
-    /// A die is woken that does not end a cell phase: its reads share it, or its cells were stopped.
+    /// A wake of a die that is not the end of a cell phase that it has to itself: its reads share it, its cells stand
+    /// still now, or they were interrupted before the end that was announced.
     #[inline(never)]
     fn wake_refined<E: From<NandEvent>>(
         &mut self,

@@ -21,6 +21,7 @@ impl<M: Mapping> Engine<M> {
         if self.core.has_more_occasions { self.begin_on_any_occasion(free) } else { self.begin_if_due(free) }
     }
 
+    /// Begins a step for which writes have paid, or for which they wait.
     #[inline(always)]
     fn begin_if_due(&mut self, free: u32) -> bool {
         self.gc.due(free) && self.map.gc_ready(&self.core) && self.begin_due_gc_step(free, Reason::Due)
