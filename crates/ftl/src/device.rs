@@ -174,11 +174,11 @@ impl Device {
         self.firmware.core().nand.only_reads()
     }
 
-    /// A host is about to read or write at this address. For the caches of the processor that runs the simulator; the
-    /// device learns nothing.
+    /// A host is about to read or change what lies at this address. For the caches of the processor that runs the
+    /// simulator; the device learns nothing.
     #[inline]
-    pub fn prefetch(&self, lpa: Lpa) {
-        self.firmware.prefetch(lpa);
+    pub fn prefetch(&self, lpa: Lpa, changes: bool) {
+        self.firmware.prefetch(lpa, changes);
     }
 
     /// A command arrives at `now`.

@@ -153,9 +153,11 @@ impl LiveSegments {
 
     /// Prefetches an entry that will be read or changed soon.
     #[inline]
-    pub fn prefetch(&self, slot: u32, at: usize) {
+    pub fn prefetch(&self, slot: u32, at: usize, changes: bool) {
         table::prefetch(&self.shared.slot(slot)[at]);
-        table::prefetch(&self.shared.head(slot)[0]);
+        if changes {
+            table::prefetch(&self.shared.head(slot)[0]);
+        }
     }
 
     /// Prefetches what [`LiveSegments::state`] and [`SegmentState::again`] look at.

@@ -117,7 +117,17 @@ impl Lanes {
 }
 
 impl Timeline {
+    /// What else begins with an operation that can be interrupted or shares its die.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn begin_refined(&mut self, now: SimTime, die: u16) {
+        self.dies[die as usize].history = History::from(now);
+        self.lanes.get_mut(usize::from(die)).into_iter().for_each(Lanes::overwrite);
+    }
+
     /// Queues an operation, and starts what can start.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn submit_shared<E: From<NandEvent>>(
         &mut self,
         now: SimTime,
@@ -146,6 +156,8 @@ impl Timeline {
 
     /// A cell phase of a read may have ended on a die that reads. Gives the read if it has no transfer, or `Err` if no
     /// cell phase ends now.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn sensed_lane<E: From<NandEvent>>(
         &mut self,
         now: SimTime,
@@ -165,6 +177,8 @@ impl Timeline {
     }
 
     /// The data of a read of this die have crossed the channel. Gives the read unless it has to be repeated.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn transferred_lane<E: From<NandEvent>>(
         &mut self,
         now: SimTime,

@@ -8,6 +8,7 @@ use crate::timeline::{Phase, Timeline};
 
 impl Timeline {
     /// While the cells of a die program, the data of the program that comes next may come already.
+    #[cold]
     #[inline(never)]
     pub(crate) fn load_ahead<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
         if !self.cache_program {

@@ -394,6 +394,7 @@ impl Nand {
 
     /// Of a [`Task`], where more than the kind of the work and of the cells decides: cell phase, transfer, planes and
     /// repeats.
+    #[cold]
     #[inline(never)]
     fn durations(&self, work: Work, cause: Cause, superblock: Superblock) -> (Nanos, Nanos, u8, u8) {
         let planes = if self.timing.sharing.is_on() { self.planes(work) } else { 0 };
@@ -459,9 +460,15 @@ impl Nand {
     #[inline]
     fn sensed_by(&self, ppa: Ppa, units: u32) -> Option<Ppa> {
         let row = self.layout.row_start(ppa);
-        if self.layout.geometry().word_line_pages == 1 {
-            return Some(row);
+        match self.layout.geometry().word_line_pages {
+            1 => Some(row),
+            _ => self.sensed_in_word_line(row, ppa, units),
         }
+    }
+
+    /// The same in a row of several pages of each plane.
+    #[inline(never)]
+    fn sensed_in_word_line(&self, row: Ppa, ppa: Ppa, units: u32) -> Option<Ppa> {
         let (in_row, sense) = (ppa.0 - row.0, self.layout.geometry().sense_units());
         let first = in_row / sense;
         (first == (in_row + units - 1) / sense).then(|| row.offset(first * sense))

@@ -1,4 +1,7 @@
 //! Use of dies and channels over time. It knows durations, but neither addresses nor contents.
+//!
+//! What only some devices do, such as suspends and repeated reads, is `#[cold]`: it lies apart, because what every
+//! request passes through hardly fits a processor's cache of instructions.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -209,6 +212,8 @@ impl Timeline {
     }
 
     /// An operation has been queued behind one that has the whole die.
+    #[cold]
+    #[inline(never)]
     pub fn press<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, slot: Slot, wakes: &mut Vec<(SimTime, E)>) {
         if goes_first(&self.slab[slot as usize].task) {
             self.stop_cells(now, die, wakes);
@@ -269,6 +274,7 @@ impl Timeline {
 
     /// A wake of a die that is not the end of a cell phase that it has to itself: its reads share it, its cells stand
     /// still now, or they were interrupted before the end that was announced.
+    #[cold]
     #[inline(never)]
     fn wake_refined<E: From<NandEvent>>(
         &mut self,
@@ -298,13 +304,19 @@ impl Timeline {
         wakes: &mut Vec<(SimTime, E)>,
     ) -> Option<Slot> {
         let slot = self.dies[die as usize].running;
-        let left = &mut self.slab[slot as usize].left;
-        if *left == 0 {
+        if self.slab[slot as usize].left == 0 {
             return Some(self.finish(now, die, wakes));
         }
-        *left -= 1;
-        self.begin_cell(now, die, wakes);
+        self.repeat(now, die, wakes);
         None
+    }
+
+    /// Begins a read of the running operation's pages once more.
+    #[cold]
+    #[inline(never)]
+    fn repeat<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) {
+        self.slab[self.dies[die as usize].running as usize].left -= 1;
+        self.begin_cell(now, die, wakes);
     }
 
     /// The operations that have not finished, in no particular order.
@@ -372,16 +384,15 @@ impl Timeline {
 
     #[inline]
     pub fn start<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, slot: Slot, wakes: &mut Vec<(SimTime, E)>) {
+        if self.is_refined {
+            self.begin_refined(now, die);
+        }
         let state = &mut self.dies[die as usize];
         let entry = &mut self.slab[slot as usize];
         let sense = entry.task.sense;
         entry.register_hit = sense.is_some() && sense == state.sensed;
         entry.left = if entry.register_hit { 0 } else { entry.task.retries };
         entry.started = now;
-        if self.is_refined {
-            state.history = History::from(now);
-            self.lanes.get_mut(usize::from(die)).into_iter().for_each(Lanes::overwrite);
-        }
         state.sensed = sense;
         state.running = slot;
         let channel_first = match entry.task.op.work.kind() {
@@ -559,6 +570,7 @@ impl Timeline {
     }
 
     /// True if a die goes on with what it was interrupted in, or with a program whose data has been coming.
+    #[cold]
     #[inline(never)]
     fn continues<E: From<NandEvent>>(&mut self, now: SimTime, die: u16, wakes: &mut Vec<(SimTime, E)>) -> bool {
         let state = &mut self.dies[die as usize];

@@ -88,10 +88,16 @@ impl Lane {
     #[inline]
     fn send(&mut self, now: SimTime, bytes: u64) -> SimTime {
         if bytes != self.last.0 {
-            self.last = (bytes, on_wire(bytes, self.bytes_per_us));
+            self.measure(bytes);
         }
         self.free_at = self.free_at.max(now) + self.last.1;
         self.free_at
+    }
+
+    /// Out of the way of messages that are as long as the last.
+    #[inline(never)]
+    fn measure(&mut self, bytes: u64) {
+        self.last = (bytes, on_wire(bytes, self.bytes_per_us));
     }
 
     /// From the first to the last of `bytes`, if the message arrives at `arrival`.

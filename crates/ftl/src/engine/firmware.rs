@@ -90,7 +90,7 @@ firmware! {
         fn is_idle() -> bool;
         fn levels() -> Levels;
         fn moment() -> Moment;
-        fn prefetch(lpa: Lpa) -> ();
+        fn prefetch(lpa: Lpa, changes: bool) -> ();
         fn translation(tag: Tag) -> Translation;
     }
     writes {

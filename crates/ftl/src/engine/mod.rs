@@ -59,10 +59,10 @@ use crate::sram::pool::Owner;
 impl<M: Mapping> Engine<M> {
     /// See [`crate::Device::prefetch`].
     #[inline]
-    pub fn prefetch(&self, lpa: Lpa) {
+    pub fn prefetch(&self, lpa: Lpa, changes: bool) {
         if lpa.0 < self.core.capacity_units() {
             self.map.prefetch(lpa);
-            if M::HOST == HostRole::KeepsMapping {
+            if M::HOST == HostRole::KeepsMapping && changes {
                 // The host may load and write back the unit.
                 self.core.prefetch_unit(self.core.units().of(lpa));
             }

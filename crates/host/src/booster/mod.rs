@@ -118,8 +118,8 @@ macro_rules! dispatch {
 
         impl Booster for AnyBooster {
             #[inline]
-            fn prefetch(&self, lpa: Lpa) {
-                with_booster!(self, b => b.prefetch(lpa));
+            fn prefetch(&self, lpa: Lpa, changes: bool) {
+                with_booster!(self, b => b.prefetch(lpa, changes));
             }
 
             #[inline]

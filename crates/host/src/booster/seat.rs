@@ -45,9 +45,9 @@ impl From<Op> for Internal {
 
 /// Handling of requests.
 pub(crate) trait Booster: Sized {
-    /// Prefetches what a request of this address will need, for the caches of the simulating processor. Must not change
-    /// any state.
-    fn prefetch(&self, _lpa: Lpa) {}
+    /// Prefetches what a request that reads or changes this address will need, for the caches of the simulating
+    /// processor. Must not change any state.
+    fn prefetch(&self, _lpa: Lpa, _changes: bool) {}
 
     /// Decides about a part. A command may have at most `max_units` units.
     fn plan(&mut self, now: SimTime, part: &mut Part, max_units: u32) -> Step;

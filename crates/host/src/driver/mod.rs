@@ -109,10 +109,11 @@ impl Driver {
         self.booster.holds_back()
     }
 
-    /// Prefetches what is known of an address: a request for it is expected. Nothing else comes of it.
+    /// Prefetches what is known of an address: a request for it is expected, which reads or changes what lies there.
+    /// Nothing else comes of it.
     #[inline(always)]
-    pub fn prefetch(&self, lpa: Lpa) {
-        self.booster.prefetch(lpa);
+    pub fn prefetch(&self, lpa: Lpa, changes: bool) {
+        self.booster.prefetch(lpa, changes);
     }
 
     /// Accepts a request of the block layer. A request that is empty or reaches beyond the device completes at once
@@ -128,7 +129,6 @@ impl Driver {
             return;
         }
         let len = if flush { 1 } else { request.len };
-        self.booster.prefetch(request.lpa);
         if self.idle_since.take().is_some() {
             self.booster.resume(now);
         }

@@ -128,6 +128,7 @@ pub struct KindStats {
 }
 
 impl KindStats {
+    #[cold]
     fn new(first: SimTime) -> KindStats {
         KindStats { count: 0, bytes: 0, latency: latency_histogram(), waiting_ns: 0, first, last: first }
     }

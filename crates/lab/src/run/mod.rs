@@ -347,6 +347,8 @@ impl System {
                     let slot = self.requests.enter(issued);
                     self.measure.submitted(slot, issued.request.is_aligned());
                     let empty = slot.len == 0 && slot.kind != WorkOp::Flush;
+                    let (lpa, changes) = (source.coming().unwrap_or(slot.lpa), slot.kind != WorkOp::Read);
+                    self.prefetch(lpa, changes);
                     if self.merges {
                         self.couple(issued.ticket, source);
                     }
@@ -354,9 +356,6 @@ impl System {
                         true => self.finish_empty(issued.ticket, source),
                         false if self.block.is_some() => self.enter_block(issued),
                         false => self.submit(issued.ticket, source),
-                    }
-                    if let Some(lpa) = source.coming() {
-                        self.prefetch(lpa);
                     }
                 }
                 &Next::Wait(at) => {
@@ -376,12 +375,13 @@ impl System {
         }
     }
 
-    /// Lets the memory work on what a request for this address will need. The tables are far larger than any cache.
+    /// Lets the memory work on what a request for this address will need, which is probably of the kind of the one
+    /// before it. The tables are far larger than any cache.
     #[inline(always)]
-    fn prefetch(&self, lpa: Lpa) {
+    fn prefetch(&self, lpa: Lpa, changes: bool) {
         self.oracle.prefetch(lpa);
-        self.stack.driver.prefetch(lpa);
-        self.stack.device.prefetch(lpa);
+        self.stack.driver.prefetch(lpa, changes);
+        self.stack.device.prefetch(lpa, changes);
     }
 
     /// Takes in the requests that are merged with this one: they are one for the driver and the oracle.
@@ -454,7 +454,6 @@ impl System {
         match op {
             RequestOp::Read => {
                 self.oracle.read_announced(slot.lpa);
-                self.stack.device.prefetch(slot.lpa);
                 self.reads_to_note.push(ticket);
             }
             RequestOp::Write { .. } => slot.number = self.oracle.write_submitted(slot.lpa, slot.len),

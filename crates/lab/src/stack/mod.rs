@@ -159,12 +159,36 @@ impl Stack {
         into.extend(self.power.iter_mut().flat_map(|power| power.take_spans()).map(Seen::Power));
     }
 
+    // The next three are out of the way of runs that nobody watches.
+
     /// Notes what the device has done.
+    #[cold]
     #[inline(never)]
     fn see_device(&mut self) {
         if let Some(seen) = &mut self.seen {
             seen.extend(self.device.take_events().map(Seen::Device));
         }
+    }
+
+    /// Notes that the link carries a command of so many bytes, which arrives at `at`.
+    #[cold]
+    #[inline(never)]
+    fn see_sent(&mut self, tag: Tag, at: SimTime, bytes: u64) {
+        let Some(seen) = &mut self.seen else { return };
+        let fetching = self.driver.waited_since().unwrap_or(self.now);
+        seen.push(Seen::Sent { tag, fetching, sent: self.now });
+        if self.scope == Scope::All {
+            let (op, sent) = (self.driver.command(tag).op.name(), self.link.leaves_down(at, bytes));
+            seen.push(Seen::Message { up: false, op, began: sent.start, ended: sent.end });
+        }
+    }
+
+    /// Notes that a command has arrived.
+    #[cold]
+    #[inline(never)]
+    fn see_arrived(&mut self, tag: Tag) {
+        let at = self.now;
+        self.seen.iter_mut().for_each(|seen| seen.push(Seen::Arrived { tag, at }));
     }
 
     /// True if link and device have power states.
@@ -229,8 +253,8 @@ impl Stack {
                 self.send_commands();
             }
             Event::CommandAtDevice(tag) => {
-                if let Some(seen) = &mut self.seen {
-                    seen.push(Seen::Arrived { tag, at });
+                if self.seen.is_some() {
+                    self.see_arrived(tag);
                 }
                 self.device.command(at, self.driver.fetch(tag));
                 self.schedule_device();
@@ -258,18 +282,11 @@ impl Stack {
     #[inline(always)]
     pub fn send_commands(&mut self) {
         while let Some(tag) = self.driver.issue(self.now, &CacheOf(&self.device)) {
-            if let Some(seen) = &mut self.seen {
-                let fetching = self.driver.waited_since().unwrap_or(self.now);
-                seen.push(Seen::Sent { tag, fetching, sent: self.now });
-            }
             let up = if self.power.is_some() { self.wake_link() } else { self.now };
             let bytes = wire_bytes(self.driver.command(tag));
             let at = self.link.send_down(up, bytes);
-            if let Some(seen) = &mut self.seen
-                && self.scope == Scope::All
-            {
-                let (op, sent) = (self.driver.command(tag).op.name(), self.link.leaves_down(at, bytes));
-                seen.push(Seen::Message { up: false, op, began: sent.start, ended: sent.end });
+            if self.seen.is_some() {
+                self.see_sent(tag, at, bytes);
             }
             self.queue.push(at, Event::CommandAtDevice(tag));
         }
@@ -315,7 +332,9 @@ impl Stack {
         }
         effects.wakes.clear();
         // Most often there is one: to take it from the end is quicker than a drain.
-        effects.responses.reverse();
+        if effects.responses.len() > 1 {
+            effects.responses.reverse();
+        }
         while let Some((at, response)) = effects.responses.pop() {
             // The device hands responses over in the order of their times, so the link can be booked ahead.
             let tag = response.tag;
@@ -324,8 +343,7 @@ impl Stack {
             if let Some(seen) = &mut self.seen
                 && self.scope == Scope::All
             {
-                let (op, sent) = (self.driver.command(tag).op.name(), self.link.leaves_up(at, bytes));
-                seen.push(Seen::Message { up: true, op, began: sent.start, ended: sent.end });
+                seen.push(answer_on_link(&self.driver, &self.link, tag, at, bytes));
             }
             self.responses.put(tag, response);
             self.queue.push(at, Event::ResponseAtHost(tag));
@@ -382,6 +400,14 @@ impl Stack {
         }
         found
     }
+}
+
+/// A response of so many bytes that the link carries, and that arrives at `at`.
+#[cold]
+#[inline(never)]
+fn answer_on_link(driver: &Driver, link: &Link, tag: Tag, at: SimTime, bytes: u64) -> Seen {
+    let (op, sent) = (driver.command(tag).op.name(), link.leaves_up(at, bytes));
+    Seen::Message { up: true, op, began: sent.start, ended: sent.end }
 }
 
 /// Whether the device has work: as it acts in its events alone, it has some while one is pending.

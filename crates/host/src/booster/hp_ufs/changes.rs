@@ -86,7 +86,7 @@ impl HpUfs {
     fn take_entries(&mut self, entries: &[L2pEntry]) {
         for (i, &entry) in entries.iter().enumerate() {
             if let Some(far) = entries.get(i + 2 * AHEAD) {
-                self.prefetch_entry(far.lpa);
+                self.prefetch_entry(far.lpa, true);
             }
             if let Some(near) = entries.get(i + AHEAD) {
                 self.prefetch_replaced(near.lpa);
@@ -97,9 +97,9 @@ impl HpUfs {
 
     /// Prefetches the entry of an address: its segment is cached, or will be when the entry is needed.
     #[inline]
-    pub(in crate::booster) fn prefetch_entry(&self, lpa: Lpa) {
+    pub(super) fn prefetch_entry(&self, lpa: Lpa, changes: bool) {
         if lpa.0 < self.info.capacity_units {
-            self.cache.prefetch(lpa);
+            self.cache.prefetch(lpa, changes);
         }
     }
 

@@ -161,8 +161,8 @@ pub(crate) fn attach(own: &Params, limit: u64, info: &DeviceInfo) -> HpUfs {
 impl Booster for HpUfs {
     /// Prefetches the cached entry of the address: a read or a change will need it.
     #[inline]
-    fn prefetch(&self, lpa: Lpa) {
-        self.prefetch_entry(lpa);
+    fn prefetch(&self, lpa: Lpa, changes: bool) {
+        self.prefetch_entry(lpa, changes);
     }
 
     #[inline]

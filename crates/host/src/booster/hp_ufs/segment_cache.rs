@@ -113,10 +113,10 @@ impl SegmentCache {
         slot.loaded && slot.segment == lpa.segment()
     }
 
-    /// Prefetches an entry that will be needed soon.
+    /// Prefetches an entry that will be read or changed soon.
     #[inline]
-    pub fn prefetch(&self, lpa: Lpa) {
-        self.live.prefetch(lpa.segment().0, lpa.slot());
+    pub fn prefetch(&self, lpa: Lpa, changes: bool) {
+        self.live.prefetch(lpa.segment().0, lpa.slot(), changes);
     }
 
     /// Prefetches what a write-back of a segment looks at.
