@@ -52,8 +52,8 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
 .PHONY: help demo test docs scorecard reproduce fits flush-search wheel release wheel-test sdist-test crash soak \
-	explore mutants fuzz linux check-format check-rust check-clippy check-python quick example install bench bless \
-	format clean clients test-device test-linux soak-device bench-device
+	explore mutants fuzz linux check-format check-rust check-tests check-docs compile-tests check-clippy check-python \
+	quick example install bench bless format clean clients test-device test-linux soak-device bench-device
 
 help:
 	@echo "make demo     compare four schemes on an aged device (about two minutes); picture in out/demo.png"
@@ -114,11 +114,19 @@ check-format: .venv/.packages
 	$(BIN)/mypy
 	$(TOOLS) tidy
 
-# Examples and benchmarks are not linked: clippy has compiled them as far as it can fail.
-check-rust: check-clippy
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+# With -j, the documentation is made while tests run: some of them keep one processor only.
+check-rust: check-tests check-docs
+
+check-tests: compile-tests
 	cargo test --locked --workspace --tests
+
+check-docs: compile-tests
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 	cargo test --locked --workspace --doc
+
+# Examples and benchmarks are not linked: clippy has compiled them as far as it can fail.
+compile-tests: check-clippy
+	cargo test --locked --workspace --tests --no-run
 
 # The second time as people compile it: without what the workspace's tests switch on.
 check-clippy: .venv/.packages

@@ -135,7 +135,8 @@ pub fn wear_is_levelled(kind: MappingKind) {
 /// The same device without levelling: the check above would notice.
 pub fn wear_without_levelling_is_noticed(kind: MappingKind) {
     let off = parse_override("wear.spread_erases=1000000").expect("a well formed override");
-    with_each_variant_of(&[off], kind, |rig, name| {
+    let first: Vec<_> = of_scheme(kind).take(1).collect();
+    with_variant(&[off], &[], &first, &|rig: Rig, name: &str| {
         let stats = wear_out_a_corner(rig);
         let lag = stats.max_erase_count - stats.min_erase_count;
         assert!(lag > 2 * 8, "{name}: erase counts are only {lag} apart without levelling: {stats:?}");

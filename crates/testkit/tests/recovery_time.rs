@@ -31,17 +31,15 @@ fn print(what: &str, s: &DeviceStats) {
 }
 
 /// What is set up is what recovery finds: so many pages of so many segments, and nothing of the filling.
-#[test]
-fn the_sweep_recovers_what_it_is_told_to() {
-    for (segments, pages) in [(1000, 8192), (SEGMENTS, PAGES)] {
-        let stats = recovery(segments, pages, None);
-        print("set up", &stats);
-        assert_eq!(stats.recovery_segments, u64::from(segments));
-        // Where a short row was padded, a log block more was begun. Until the scan finds its end it has read as many
-        // blank pages as the 384 buffers hold.
-        let scanned = u64::from(pages)..=u64::from(pages) + 384;
-        assert!(scanned.contains(&stats.recovery_units_scanned), "{} pages scanned", stats.recovery_units_scanned);
-    }
+fn checked_recovery(segments: u32, pages: u32) -> DeviceStats {
+    let stats = recovery(segments, pages, None);
+    print(&format!("{segments} segments, {pages} pages"), &stats);
+    assert_eq!(stats.recovery_segments, u64::from(segments));
+    // Where a short row was padded, a log block more was begun. Until the scan finds its end it has read as many blank
+    // pages as the 384 buffers hold.
+    let scanned = u64::from(pages)..=u64::from(pages) + 384;
+    assert!(scanned.contains(&stats.recovery_units_scanned), "{} pages scanned", stats.recovery_units_scanned);
+    stats
 }
 
 /// Claim hp-ufs.f11.recovery under the limits of the profile: 8 log blocks of 4096 pages, of which the host's stream
@@ -78,15 +76,8 @@ fn with_more_host_memory_the_log_blocks_alone_bound_the_worst_case() {
 /// Claim hp-ufs.f11.segments-dominate: the number of segments matters more than the number of scanned pages.
 #[test]
 fn segments_cost_more_than_scanned_pages() {
-    let few = recovery(1024, PAGES, None);
-    let many = recovery(SEGMENTS, PAGES, None);
-    let short = recovery(4096, 4096, None);
-    let long = recovery(4096, PAGES, None);
-    for (what, s) in
-        [("1024 segments", &few), ("32768 segments", &many), ("4096 pages", &short), ("32768 pages", &long)]
-    {
-        print(what, s);
-    }
+    let (few, many) = (checked_recovery(1024, PAGES), checked_recovery(SEGMENTS, PAGES));
+    let (short, long) = (checked_recovery(4096, 4096), checked_recovery(4096, PAGES));
     let by_segments = many.recovery_ns - few.recovery_ns;
     let by_pages = long.recovery_ns - short.recovery_ns;
     assert!(by_segments > 2 * by_pages, "{by_segments} ns for segments, {by_pages} ns for pages");
