@@ -151,12 +151,14 @@ impl LiveSegments {
         self.shared.slot(slot)[at].load(Relaxed)
     }
 
-    /// Prefetches an entry that will be read or changed soon.
+    /// Prefetches an entry that will be read or changed soon, if there is such a slot.
     #[inline]
     pub fn prefetch(&self, slot: u32, at: usize, changes: bool) {
-        table::prefetch(&self.shared.slot(slot)[at]);
-        if changes {
-            table::prefetch(&self.shared.head(slot)[0]);
+        if let Some(entry) = self.shared.entries.get(slot as usize * ENTRIES + at) {
+            table::prefetch(entry);
+        }
+        if changes && let Some(head) = self.shared.heads.get(slot as usize * HEAD_WORDS) {
+            table::prefetch(head);
         }
     }
 

@@ -340,6 +340,7 @@ impl Power {
     }
 
     /// A response has arrived.
+    #[inline(never)]
     pub fn answered(&mut self, now: SimTime) {
         self.under_way -= 1;
         if self.under_way == 0 {

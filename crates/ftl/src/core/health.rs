@@ -31,6 +31,7 @@ impl Core {
     }
 
     /// With fewer data superblocks nothing more is written.
+    #[inline(never)]
     fn least_superblocks(&self) -> u32 {
         self.cfg.capacity_units.div_ceil(self.layout.superblock_units()) + self.cfg.gc.reserve + 8
     }

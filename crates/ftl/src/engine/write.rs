@@ -287,6 +287,7 @@ impl<M: Mapping> Engine<M> {
         NextRow::Of(n)
     }
 
+    #[inline(never)]
     fn open_for_host(&mut self) -> bool {
         if !self.core.records.ready() {
             return false;

@@ -168,11 +168,7 @@ impl Driver {
     /// it.
     pub fn issue(&mut self, now: SimTime, device: &dyn CacheView) -> Option<Tag> {
         if self.reorders {
-            self.scheduler.admit(now, self.knowledge.view(device));
-            if let Some(comparison) = self.knowledge.compare(device) {
-                self.stats.sched_entries_simulated += comparison.believed;
-                self.stats.sched_entries_right += comparison.right;
-            }
+            self.admit(now, device);
         }
         while self.tags.any_free() {
             if let Some(internal) = self.booster.urgent() {
@@ -186,9 +182,7 @@ impl Driver {
             {
                 return Some(self.send_internal(internal));
             }
-            let next = self.ready.pop_front();
-            let cache = if self.reorders { self.knowledge.view(device) } else { device };
-            let Some(mut part) = next.or_else(|| self.scheduler.pop(now, cache)) else {
+            let Some(mut part) = self.ready.pop_front().or_else(|| self.next_part(now, device)) else {
                 break;
             };
             let waiting = part.request;
@@ -392,6 +386,22 @@ impl Driver {
         let mut others = schedulers.chain(BoosterKind::ALL.iter().flat_map(|kind| kind.counters()));
         assert!(others.any(|counter| counter.name == name), "no counter {name}");
         0
+    }
+
+    /// Lets a scheduler that reorders look at what has come.
+    #[inline(never)]
+    fn admit(&mut self, now: SimTime, device: &dyn CacheView) {
+        self.scheduler.admit(now, self.knowledge.view(device));
+        if let Some(comparison) = self.knowledge.compare(device) {
+            self.stats.sched_entries_simulated += comparison.believed;
+            self.stats.sched_entries_right += comparison.right;
+        }
+    }
+
+    /// The part that the scheduler has chosen.
+    #[inline(always)]
+    fn next_part(&mut self, now: SimTime, device: &dyn CacheView) -> Option<Part> {
+        self.scheduler.pop(now, if self.reorders { self.knowledge.view(device) } else { device })
     }
 
     /// The command that the scheduler needs before its next part: a query that is due, or the notice of a batch that

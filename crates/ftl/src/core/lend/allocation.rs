@@ -60,8 +60,9 @@ impl Core {
     }
 
     /// True if GC goes on in idle time, as far as the device knows.
+    #[inline]
     pub fn collects_when_idle(&self) -> bool {
-        self.idle_gc_wanted().is_some()
+        self.has_more_occasions && self.idle_gc_wanted().is_some()
     }
 
     /// While a scheme is told that GC is starved: what it can not collect are superblocks to be folded for a host, and

@@ -86,20 +86,12 @@ impl HpUfs {
     fn take_entries(&mut self, entries: &[L2pEntry]) {
         for (i, &entry) in entries.iter().enumerate() {
             if let Some(far) = entries.get(i + 2 * AHEAD) {
-                self.prefetch_entry(far.lpa, true);
+                self.cache.prefetch(far.lpa, true);
             }
             if let Some(near) = entries.get(i + AHEAD) {
                 self.prefetch_replaced(near.lpa);
             }
             self.take_entry(entry);
-        }
-    }
-
-    /// Prefetches the entry of an address: its segment is cached, or will be when the entry is needed.
-    #[inline]
-    pub(super) fn prefetch_entry(&self, lpa: Lpa, changes: bool) {
-        if lpa.0 < self.info.capacity_units {
-            self.cache.prefetch(lpa, changes);
         }
     }
 

@@ -162,7 +162,7 @@ impl Booster for HpUfs {
     /// Prefetches the cached entry of the address: a read or a change will need it.
     #[inline]
     fn prefetch(&self, lpa: Lpa, changes: bool) {
-        self.prefetch_entry(lpa, changes);
+        self.cache.prefetch(lpa, changes);
     }
 
     #[inline]

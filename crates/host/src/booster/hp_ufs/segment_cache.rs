@@ -113,7 +113,8 @@ impl SegmentCache {
         slot.loaded && slot.segment == lpa.segment()
     }
 
-    /// Prefetches an entry that will be read or changed soon.
+    /// Prefetches an entry that will be read or changed soon: its segment is cached, or will be when it is needed.
+    /// Nothing comes of an address beyond the device.
     #[inline]
     pub fn prefetch(&self, lpa: Lpa, changes: bool) {
         self.live.prefetch(lpa.segment().0, lpa.slot(), changes);
