@@ -114,15 +114,16 @@ check-format: .venv/.packages
 	$(BIN)/mypy
 	$(TOOLS) tidy
 
-# With -j, the documentation is made while tests run: some of them keep one processor only.
+# With -j, the documentation is made while tests run: some of them keep one processor only. Its examples are tested
+# first, because cargo doc keeps the target directory to itself, and the tests would wait for it.
 check-rust: check-tests check-docs
 
 check-tests: compile-tests
 	cargo test --locked --workspace --tests
 
 check-docs: compile-tests
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 	cargo test --locked --workspace --doc
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 
 # Examples and benchmarks are not linked: clippy has compiled them as far as it can fail.
 compile-tests: check-clippy

@@ -427,6 +427,12 @@ mod tests {
     }
 
     #[test]
+    fn a_prefetch_of_a_slot_that_is_not_there_does_nothing() {
+        let live = LiveSegments::new(2);
+        [0, 1, 2, u32::MAX].into_iter().for_each(|slot| live.prefetch(slot, ENTRIES - 1, true));
+    }
+
+    #[test]
     fn two_states_of_a_segment_differ_in_the_changes_between_them() {
         let mut live = LiveSegments::new(2);
         live.load(1, &image(10));

@@ -132,7 +132,7 @@ pub fn wear_is_levelled(kind: MappingKind) {
     });
 }
 
-/// The same device without levelling: the check above would notice.
+/// The same device without levelling, and the scheme as it is: the check above would notice.
 pub fn wear_without_levelling_is_noticed(kind: MappingKind) {
     let off = parse_override("wear.spread_erases=1000000").expect("a well formed override");
     let first: Vec<_> = of_scheme(kind).take(1).collect();
