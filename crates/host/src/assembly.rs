@@ -124,7 +124,10 @@ impl RequestTable {
         (completion.id, completion.status, completion.dispatched) = (id, status, dispatched);
         if is_read && status == Status::Good {
             let contents = std::mem::take(&mut active.contents);
-            completion.data = if whole { data } else { DataIn::Many(contents) };
+            let data = if whole { data } else { DataIn::Many(contents) };
+            std::mem::replace(&mut completion.data, data).end();
+        } else {
+            data.end();
         }
         self.free.push(owner.request);
         true

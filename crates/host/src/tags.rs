@@ -36,18 +36,20 @@ struct Place {
 /// Free tags and commands in flight.
 #[derive(Clone)]
 pub(crate) struct TagTable {
-    /// One bit per free tag.
-    free: [u64; WORDS],
+    /// One bit per tag in use.
+    taken: [u64; MAX_TAGS / 64],
     /// Commands in flight, and those of them that are of users.
-    taken: u16,
+    in_flight: u16,
     users: u16,
+    limit: u16,
     user_limit: u16,
-    places: Box<[Place]>,
+    /// Of every tag that a host can have, so that no tag needs to be compared with their number.
+    places: Box<[Place; MAX_TAGS]>,
     peak: u32,
 }
 
-/// Words with a bit for each tag that a host can have.
-const WORDS: usize = ufs::MAX_TAGS as usize / 64;
+/// Tags that eight bits can name: as many as a host can have.
+const MAX_TAGS: usize = ufs::MAX_TAGS as usize;
 
 impl TagTable {
     /// `tags` tags. User commands leave `internal` of them free.
@@ -56,16 +58,15 @@ impl TagTable {
             command: Command { tag: Tag(tag as u8), op: Op::Flush, host_seq: Seq(0), freed: None, data: DataOut::None },
             owner: None,
         };
-        let places: Box<[Place]> = (0..tags).map(place).collect();
-        let mut free = [0; WORDS];
-        (0..places.len()).for_each(|tag| free[tag / 64] |= 1 << (tag % 64));
-        TagTable { free, taken: 0, users: 0, user_limit: tags - internal, places, peak: 0 }
+        let places = Box::new(std::array::from_fn(place));
+        let user_limit = tags - internal;
+        TagTable { taken: [0; _], in_flight: 0, users: 0, limit: tags, user_limit, places, peak: 0 }
     }
 
     /// True if an internal command can be sent.
     #[inline]
     pub fn any_free(&self) -> bool {
-        usize::from(self.taken) < self.places.len()
+        self.in_flight < self.limit
     }
 
     /// True if a user command can be sent.
@@ -76,7 +77,7 @@ impl TagTable {
 
     /// Commands in flight.
     pub fn in_flight(&self) -> u32 {
-        self.taken.into()
+        self.in_flight.into()
     }
 
     /// Largest number of commands in flight. The lowest free tag is taken first, so the highest tag ever taken gives
@@ -86,22 +87,34 @@ impl TagTable {
     }
 
     /// Takes a tag for a command without data. The caller adds what is missing.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, op: Op, owner: Option<Owner>) -> &mut Command {
-        let Some(word) = self.free.iter().position(|&word| word != 0) else {
-            panic!("a command was made without a free tag");
-        };
-        let tag = 64 * word as u32 + self.free[word].trailing_zeros();
-        self.free[word] &= self.free[word] - 1;
-        self.taken += 1;
+        assert!(self.any_free(), "a command was made without a free tag");
+        let tag = self.lowest_free();
+        self.taken[usize::from(tag) / 64] |= 1 << (tag % 64);
+        self.in_flight += 1;
         self.users += u16::from(owner.is_some());
-        self.peak = self.peak.max(tag + 1);
-        let place = &mut self.places[tag as usize];
+        self.peak = self.peak.max(u32::from(tag) + 1);
+        let place = &mut self.places[usize::from(tag)];
         place.owner = owner;
         let command = &mut place.command;
         (command.op, command.host_seq, command.freed) = (op, Seq(0), None);
         command.data.put(DataOut::None);
         command
+    }
+
+    /// The lowest free tag. There is one.
+    #[inline(always)]
+    fn lowest_free(&self) -> u8 {
+        let within = self.taken[0].trailing_ones();
+        if within < u64::BITS { within as u8 } else { self.lowest_free_from_64() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lowest_free_from_64(&self) -> u8 {
+        let full = self.taken.iter().take_while(|&&word| word == u64::MAX).count();
+        (64 * full) as u8 + self.taken[full].trailing_ones() as u8
     }
 
     /// The command under a tag that has been taken.
@@ -128,7 +141,7 @@ impl TagTable {
 
     #[inline]
     fn is_taken(&self, tag: Tag) -> bool {
-        usize::from(tag.0) < self.places.len() && self.free[usize::from(tag.0) / 64] >> (tag.0 % 64) & 1 == 0
+        self.taken[usize::from(tag.0) / 64] >> (tag.0 % 64) & 1 != 0
     }
 
     /// Gives a tag back.
@@ -138,8 +151,8 @@ impl TagTable {
         let place = &self.places[usize::from(tag.0)];
         let sent = Sent { op: place.command.op, owner: place.owner };
         self.users -= u16::from(sent.owner.is_some());
-        self.taken -= 1;
-        self.free[usize::from(tag.0) / 64] |= 1 << (tag.0 % 64);
+        self.in_flight -= 1;
+        self.taken[usize::from(tag.0) / 64] &= !(1 << (tag.0 % 64));
         sent
     }
 }
@@ -147,8 +160,8 @@ impl TagTable {
 /// The commands in flight. What is left under a free tag means nothing, and the peak is a counter.
 impl Hash for TagTable {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.free, self.users).hash(state);
-        let taken = (0..).zip(&self.places).filter(|&(tag, _)| self.is_taken(Tag(tag as u8)));
+        (self.taken, self.users).hash(state);
+        let taken = (0..=u8::MAX).zip(&*self.places).filter(|&(tag, _)| self.is_taken(Tag(tag)));
         taken.for_each(|taken| taken.hash(state));
     }
 }

@@ -503,7 +503,9 @@ impl System {
             (slot.status, slot.content) = (completion.status, digest::of_data(&completion.data));
             let (unsent, data_follows) = (completion.dispatched.is_none(), slot.data_follows);
             slot.data_follows = false;
-            self.stack.driver.pop_completion();
+            if let Some(ended) = self.stack.driver.pop_completion() {
+                ended.data.end();
+            }
             if unsent {
                 self.tell(Event::Unsent(ticket), source);
             }
