@@ -52,8 +52,9 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/.venv
 
 .PHONY: help demo test docs scorecard reproduce fits flush-search wheel release wheel-test sdist-test crash soak \
-	explore mutants fuzz linux check-format check-rust check-tests check-docs compile-tests check-clippy check-python \
-	quick example install bench bless format clean clients test-device test-linux soak-device bench-device
+	explore mutants fuzz linux check-format check-rust check-tests check-docs check-wheel check-clippy check-python \
+	compile-tests quick example install bench bless format clean clients test-device test-linux soak-device \
+	bench-device
 
 help:
 	@echo "make demo     compare four schemes on an aged device (about two minutes); picture in out/demo.png"
@@ -94,12 +95,12 @@ test: export CARGO_INCREMENTAL := 0
 test: export CARGO_PROFILE_DEV_CODEGEN_UNITS := 1
 test: export CARGO_PROFILE_DEV_DEBUG := false
 
-# Two steps beside each other, as none uses two processors all the time, each pair told with its time. The guest's
-# kernel is compiled beside the first pair; check-python waits for it. If a step fails, that ends, too.
+# Steps beside each other, as none uses two processors all the time, told with their time. The guest's kernel is
+# compiled beside the first ones; check-python waits for it. If a step fails, that ends, too.
 test:
 	@mkdir -p out; setsid nice -n 19 $(MAKE) --no-print-directory linux > out/linux.log 2>&1 & \
 	kernel=$$!; trap 'kill -TERM -$$kernel 2> /dev/null' EXIT INT TERM; \
-	for steps in "check-format check-rust" "check-python wheel-test"; do \
+	for steps in "check-format check-rust check-wheel" check-python; do \
 		begun=$$(date +%s); $(MAKE) --no-print-directory -j2 $$steps || exit 1; \
 		echo "make $$steps: $$(($$(date +%s) - begun)) s"; done
 
@@ -125,12 +126,16 @@ check-docs: compile-tests
 	cargo test --locked --workspace --doc
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 
+# While the last of Rust's tests run: it takes one processor, and check-python finds the extension made.
+check-wheel: compile-tests .venv/.packages
+	$(MAKE) --no-print-directory wheel-test
+
 # Examples and benchmarks are not linked: clippy has compiled them as far as it can fail.
 compile-tests: check-clippy
 	cargo test --locked --workspace --tests --no-run
 
 # The second time as people compile it: without what the workspace's tests switch on.
-check-clippy: .venv/.packages
+check-clippy: .venv/.interpreter
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked -p ufsim-py -- -D warnings
 
@@ -238,9 +243,12 @@ clean:
 	rm -rf .venv out fuzz/target fuzz/finds fuzz/artifacts fuzz/coverage
 
 # Made anew when the lock changes, so that nothing is left of what it named before.
-.venv/.packages: requirements.lock
+.venv/.interpreter: requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
 	$(PYTHON) -m venv --clear .venv
+	@touch $@
+
+.venv/.packages: .venv/.interpreter
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements.lock
 	@touch $@
 
