@@ -58,7 +58,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 
 help:
 	@echo "make demo     compare four schemes on an aged device (about two minutes); picture in out/demo.png"
-	@echo "make test     everything that CI checks (some seventeen minutes)"
+	@echo "make test     everything that CI checks (some fifteen minutes; five more to compile the guest's kernel)"
 	@echo "make quick    tests of the crates that have changed and of what depends on them directly (about two minutes)"
 	@echo "make example  the suite of tests for the scheme of the tutorial, a crate of its own, as its users run it"
 	@echo "make docs     build the documentation, out/site/index.html; every warning is an error"
