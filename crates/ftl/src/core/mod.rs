@@ -14,7 +14,7 @@ use units::{Lpa, MapUnit, Ppa, Seq, SimTime, Superblock};
 
 use crate::config::{EngineConfig, HpbConfig};
 use crate::core::booster::BoosterState;
-use crate::core::ops::{MAX_ITEMS, MAX_ROW, Ops, ProgramReason, Purpose};
+use crate::core::ops::{MAX_ITEMS, Ops, ProgramReason, Purpose, RowRoom};
 use crate::knowledge::meta::{Kind, Meta};
 use crate::knowledge::{Covered, JobReads, Pages, Programmed, ProgrammedSet};
 use crate::metadata::records::Records;
@@ -138,6 +138,8 @@ pub struct Core {
     pub(crate) counted: Vec<u32>,
     /// Operations in flight.
     pub(crate) ops: Ops,
+    /// Where the next one is put together.
+    pub(crate) room: RowRoom,
     /// The job, and its operations in flight.
     pub(crate) job: Option<Job>,
     pub(crate) job_ops: u32,
@@ -219,6 +221,7 @@ impl Core {
             rebuilt: Vec::new(),
             counted: Vec::new(),
             ops: Ops::default(),
+            room: RowRoom::default(),
             job: None,
             job_ops: 0,
             stopped: None,
@@ -333,10 +336,8 @@ impl Core {
     /// directory changes when the program is done.
     pub(crate) fn program_pieces(&mut self, pieces: &[Piece], reason: ProgramReason) -> (Ppa, usize) {
         let room = self.meta_room() as u32;
-        let mut items = [0u32; MAX_ITEMS];
-        let mut marks = [0u32; MAX_ROW];
+        let (mut items, mut marks) = (std::mem::take(&mut self.room.items), std::mem::take(&mut self.room.marks));
         let mut placing = self.meta.placing();
-        let mut n = 0;
         for &piece in pieces.iter().take(MAX_ITEMS) {
             let mut next = placing;
             let units = next.put(piece);
@@ -344,19 +345,21 @@ impl Core {
                 break;
             }
             if !placing.shares(&units) {
-                marks[units.start as usize..units.end as usize].fill(piece.0);
+                marks.resize(units.end as usize, piece.0);
             }
-            items[n] = piece.0;
-            n += 1;
+            items.push(piece.0);
             placing = next;
         }
-        let marks = &marks[..placing.units() as usize];
-        let ppa = self.program_meta_row(marks, &items[..n], |ppa| Purpose::MetaProgram { ppa, n: n as u32, reason });
+        let n = items.len();
+        let ppa = self.program_meta_row(&marks, &items, |ppa| Purpose::MetaProgram { ppa, n: n as u32, reason });
         if self.sabotaged(Sabotage::SwappedParts) {
-            items[1..n].iter_mut().for_each(|item| *item ^= 1);
+            items[1..].iter_mut().for_each(|item| *item ^= 1);
         }
-        self.meta.label(ppa, &items[..n]);
+        self.meta.label(ppa, &items);
         self.count_pieces(pieces[0], reason, marks.len() as u32);
+        items.clear();
+        marks.clear();
+        (self.room.items, self.room.marks) = (items, marks);
         if reason.is_of_job() {
             self.job_ops += 1;
         }
@@ -403,12 +406,8 @@ impl Core {
         let mut i = 0;
         while i < units {
             let n = (units - i).min(self.meta.room_in_row());
-            let mut marks = [0u32; MAX_ROW];
-            for (mark, part) in marks.iter_mut().zip(i..i + n) {
-                *mark = self.meta.snapshot_mark(part);
-            }
-            let marks = &marks[..n as usize];
-            self.program_meta_row(marks, marks, |_| Purpose::Snapshot);
+            let marks: Vec<u32> = (i..i + n).map(|part| self.meta.snapshot_mark(part)).collect();
+            self.program_meta_row(&marks, &marks, |_| Purpose::Snapshot);
             i += n;
         }
     }
@@ -418,20 +417,23 @@ impl Core {
     fn program_meta_row(&mut self, marks: &[u32], items: &[u32], purpose: impl FnOnce(Ppa) -> Purpose) -> Ppa {
         let padded = marks.len().next_multiple_of(self.meta.program_units() as usize);
         let ppa = self.meta.allocate(padded as u32);
-        let mut spares = [None; MAX_ROW];
+        let mut spares = std::mem::take(&mut self.room.spares);
         let mut first = 0;
         for (i, &mark) in marks.iter().enumerate() {
             let stamp = self.meta.next_stamp();
             if i == 0 {
                 first = stamp;
             }
-            spares[i] = Some(Spare { lpa: mark, stamp, version: stamp });
+            spares.push(Some(Spare { lpa: mark, stamp, version: stamp }));
         }
+        spares.resize(padded, None);
         // Units fill the pages in order, so padding is only at the end of a plane page, as it must be.
         let token = self.ops.start(purpose(ppa), items);
         let work = Work::Program { ppa, units: padded as u32 };
         let op = Op { work, priority: Priority::HostWrite, cause: Cause::MapWrite, token };
-        self.submit_program(op, &spares[..padded], Seq(u64::from(first)));
+        self.submit_program(op, &spares, Seq(u64::from(first)));
+        spares.clear();
+        self.room.spares = spares;
         self.stats.map_units_programmed += padded as u64;
         ppa
     }

@@ -4,6 +4,7 @@ use crate::knowledge::JobRead;
 use crate::sram::buffer::BufId;
 use crate::table::directory::Piece;
 use crate::table::map_units::UnitSet;
+use nand::Spare;
 use units::{Ppa, Seq, Superblock};
 
 /// Units in the longest row that a profile may have.
@@ -57,6 +58,19 @@ pub enum Purpose {
     Recover { n: u32 },
     /// The erase of a superblock on one die.
     Erase { superblock: Superblock },
+}
+
+/// Room in which a row is put together, empty between calls. A list of the longest row that a profile may have, made
+/// anew for each row, would push what is needed again out of the processor's cache.
+#[cfg_attr(feature = "explore", derive(Clone, Hash))]
+#[derive(Debug, Default)]
+pub struct RowRoom {
+    /// Buffers, copies or pieces.
+    pub items: Vec<u32>,
+    /// Marks of metadata, by unit.
+    pub marks: Vec<u32>,
+    /// Spare areas, by unit.
+    pub spares: Vec<Option<Spare>>,
 }
 
 /// One operation in flight.

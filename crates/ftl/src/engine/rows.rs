@@ -4,7 +4,7 @@ use nand::{Cause, Op as NandOp, Priority, Spare, Work};
 use units::{Lpa, Seq};
 
 use super::state::Engine;
-use crate::core::ops::{MAX_ROW, Purpose};
+use crate::core::ops::Purpose;
 use crate::seat::Mapping;
 use crate::space::blocks::Stream;
 
@@ -16,12 +16,13 @@ impl<M: Mapping> Engine<M> {
         let n = items.len() as u32;
         let padded = n.next_multiple_of(self.core.blocks.program_units(stream));
         let ppa = self.core.blocks.place(stream, n, padded, seq.plus(n - 1));
-        let mut spares = [None; MAX_ROW];
+        let mut spares = std::mem::take(&mut self.core.room.spares);
         for (i, &item) in items.iter().enumerate() {
             let spare = self.spare_of(stream, item, seq.plus(i as u32));
             self.map.prefetch(Lpa(spare.lpa));
-            spares[i] = Some(spare);
+            spares.push(Some(spare));
         }
+        spares.resize(padded as usize, None);
         let copies = stream.is_of_copies();
         let (purpose, priority, cause) = match copies {
             false => (Purpose::HostProgram { ppa, n, seq }, Priority::HostWrite, Cause::HostWrite),
@@ -29,7 +30,9 @@ impl<M: Mapping> Engine<M> {
         };
         let token = self.core.ops.start(purpose, items);
         let op = NandOp { work: Work::Program { ppa, units: padded }, priority, cause, token };
-        self.core.submit_program(op, &spares[..padded as usize], seq);
+        self.core.submit_program(op, &spares, seq);
+        spares.clear();
+        self.core.room.spares = spares;
         let stats = &mut self.core.stats;
         let (programmed, hot) = match copies {
             false => (&mut stats.data_units_programmed, &mut stats.hot_units_programmed),

@@ -6,7 +6,7 @@ use units::{Lpa, Ppa, SEGMENT_ENTRIES, Seq, Superblock};
 use super::state::Engine;
 use super::waiting::Flushing;
 use crate::core::DeviceEvent;
-use crate::core::ops::{MAX_ROW, ProgramReason};
+use crate::core::ops::ProgramReason;
 use crate::sabotage::Sabotage;
 use crate::seat::{Commit, Mapping};
 use crate::space::blocks::Stream;
@@ -320,15 +320,15 @@ impl<M: Mapping> Engine<M> {
     #[inline(always)]
     pub(super) fn program_row(&mut self, stream: Stream, n: u32, next: impl Fn(&mut WriteBuffer) -> Option<BufId>) {
         let seq = self.core.take_seq(n);
-        let mut items = [0u32; MAX_ROW];
-        for item in &mut items[..n as usize] {
-            *item = u32::from(next(&mut self.core.buffer).expect("counted above"));
-        }
+        let mut items = std::mem::take(&mut self.core.room.items);
+        items.extend((0..n).map(|_| u32::from(next(&mut self.core.buffer).expect("counted above"))));
         if self.map.rows_in_order() {
             // Of two versions of an address the newer one stays behind, and gets the later number.
-            items[..n as usize].sort_by_key(|&item| self.core.buffer.unit(item as u16).0);
+            items.sort_by_key(|&item| self.core.buffer.unit(item as u16).0);
         }
-        self.submit_row(stream, &items[..n as usize], seq);
+        self.submit_row(stream, &items, seq);
+        items.clear();
+        self.core.room.items = items;
         self.core.units_to_log += n as usize;
         self.gc.earn(n, self.core.blocks.free());
         self.core.idle_gc_is_futile = false;

@@ -6,7 +6,7 @@ use units::{Lpa, Ppa, Seq, Superblock};
 use super::state::Engine;
 use super::waiting::MetaGc;
 use crate::config::GcRuns;
-use crate::core::ops::{MAX_ROW, ProgramReason, Purpose};
+use crate::core::ops::{ProgramReason, Purpose};
 use crate::core::{Job, META_RESERVE};
 use crate::seat::{Commit, HostRole, Mapping, Search};
 use crate::space::blocks::{State, Stream};
@@ -341,12 +341,15 @@ impl<M: Mapping> Engine<M> {
 
     pub(super) fn program_copy_row(&mut self, stream: Stream, n: u32) {
         let seq = self.core.take_seq(n);
-        let mut items = [0u32; MAX_ROW];
-        for item in &mut items[..n as usize] {
-            *item = self.gc.queue_of(stream).pop_front().expect("counted by the caller");
-            self.hold_source(*item);
+        let mut items = std::mem::take(&mut self.core.room.items);
+        for _ in 0..n {
+            let copy = self.gc.queue_of(stream).pop_front().expect("counted by the caller");
+            self.hold_source(copy);
+            items.push(copy);
         }
-        self.submit_row(stream, &items[..n as usize], seq);
+        self.submit_row(stream, &items, seq);
+        items.clear();
+        self.core.room.items = items;
         self.core.units_to_log += n as usize;
         self.core.copies_to_log += n as usize;
     }
