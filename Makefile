@@ -243,6 +243,7 @@ clean:
 	rm -rf .venv out fuzz/target fuzz/finds fuzz/artifacts fuzz/coverage
 
 # Made anew when the lock changes, so that nothing is left of what it named before.
+# Rust needs the interpreter alone, and need not wait for the packages.
 .venv/.interpreter: requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
 	$(PYTHON) -m venv --clear .venv

@@ -14,7 +14,7 @@ use units::{Lpa, MapUnit, Ppa, Seq, SimTime, Superblock};
 
 use crate::config::{EngineConfig, HpbConfig};
 use crate::core::booster::BoosterState;
-use crate::core::ops::{MAX_ITEMS, Ops, ProgramReason, Purpose, RowRoom};
+use crate::core::ops::{MAX_ITEMS, Ops, ProgramReason, Purpose, RowLists};
 use crate::knowledge::meta::{Kind, Meta};
 use crate::knowledge::{Covered, JobReads, Pages, Programmed, ProgrammedSet};
 use crate::metadata::records::Records;
@@ -138,8 +138,8 @@ pub struct Core {
     pub(crate) counted: Vec<u32>,
     /// Operations in flight.
     pub(crate) ops: Ops,
-    /// Where the next one is put together.
-    pub(crate) room: RowRoom,
+    /// In which a row that is to be programmed is put together.
+    pub(crate) row_lists: RowLists,
     /// The job, and its operations in flight.
     pub(crate) job: Option<Job>,
     pub(crate) job_ops: u32,
@@ -221,7 +221,7 @@ impl Core {
             rebuilt: Vec::new(),
             counted: Vec::new(),
             ops: Ops::default(),
-            room: RowRoom::default(),
+            row_lists: RowLists::default(),
             job: None,
             job_ops: 0,
             stopped: None,
@@ -336,7 +336,8 @@ impl Core {
     /// directory changes when the program is done.
     pub(crate) fn program_pieces(&mut self, pieces: &[Piece], reason: ProgramReason) -> (Ppa, usize) {
         let room = self.meta_room() as u32;
-        let (mut items, mut marks) = (std::mem::take(&mut self.room.items), std::mem::take(&mut self.room.marks));
+        let (mut items, mut marks) =
+            (std::mem::take(&mut self.row_lists.items), std::mem::take(&mut self.row_lists.marks));
         let mut placing = self.meta.placing();
         for &piece in pieces.iter().take(MAX_ITEMS) {
             let mut next = placing;
@@ -359,7 +360,7 @@ impl Core {
         self.count_pieces(pieces[0], reason, marks.len() as u32);
         items.clear();
         marks.clear();
-        (self.room.items, self.room.marks) = (items, marks);
+        (self.row_lists.items, self.row_lists.marks) = (items, marks);
         if reason.is_of_job() {
             self.job_ops += 1;
         }
@@ -417,7 +418,7 @@ impl Core {
     fn program_meta_row(&mut self, marks: &[u32], items: &[u32], purpose: impl FnOnce(Ppa) -> Purpose) -> Ppa {
         let padded = marks.len().next_multiple_of(self.meta.program_units() as usize);
         let ppa = self.meta.allocate(padded as u32);
-        let mut spares = std::mem::take(&mut self.room.spares);
+        let mut spares = std::mem::take(&mut self.row_lists.spares);
         let mut first = 0;
         for (i, &mark) in marks.iter().enumerate() {
             let stamp = self.meta.next_stamp();
@@ -433,7 +434,7 @@ impl Core {
         let op = Op { work, priority: Priority::HostWrite, cause: Cause::MapWrite, token };
         self.submit_program(op, &spares, Seq(u64::from(first)));
         spares.clear();
-        self.room.spares = spares;
+        self.row_lists.spares = spares;
         self.stats.map_units_programmed += padded as u64;
         ppa
     }

@@ -60,11 +60,11 @@ pub enum Purpose {
     Erase { superblock: Superblock },
 }
 
-/// Room in which a row is put together, empty between calls. A list of the longest row that a profile may have, made
-/// anew for each row, would push what is needed again out of the processor's cache.
+/// Lists in which a row is put together. They are empty between calls, and are kept for speed: new ones of the longest
+/// row that a profile may have would push what is needed again out of the processor's cache.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug, Default)]
-pub struct RowRoom {
+pub struct RowLists {
     /// Buffers, copies or pieces.
     pub items: Vec<u32>,
     /// Marks of metadata, by unit.

@@ -16,7 +16,7 @@ impl<M: Mapping> Engine<M> {
         let n = items.len() as u32;
         let padded = n.next_multiple_of(self.core.blocks.program_units(stream));
         let ppa = self.core.blocks.place(stream, n, padded, seq.plus(n - 1));
-        let mut spares = std::mem::take(&mut self.core.room.spares);
+        let mut spares = std::mem::take(&mut self.core.row_lists.spares);
         for (i, &item) in items.iter().enumerate() {
             let spare = self.spare_of(stream, item, seq.plus(i as u32));
             self.map.prefetch(Lpa(spare.lpa));
@@ -32,7 +32,7 @@ impl<M: Mapping> Engine<M> {
         let op = NandOp { work: Work::Program { ppa, units: padded }, priority, cause, token };
         self.core.submit_program(op, &spares, seq);
         spares.clear();
-        self.core.room.spares = spares;
+        self.core.row_lists.spares = spares;
         let stats = &mut self.core.stats;
         let (programmed, hot) = match copies {
             false => (&mut stats.data_units_programmed, &mut stats.hot_units_programmed),

@@ -320,7 +320,7 @@ impl<M: Mapping> Engine<M> {
     #[inline(always)]
     pub(super) fn program_row(&mut self, stream: Stream, n: u32, next: impl Fn(&mut WriteBuffer) -> Option<BufId>) {
         let seq = self.core.take_seq(n);
-        let mut items = std::mem::take(&mut self.core.room.items);
+        let mut items = std::mem::take(&mut self.core.row_lists.items);
         items.extend((0..n).map(|_| u32::from(next(&mut self.core.buffer).expect("counted above"))));
         if self.map.rows_in_order() {
             // Of two versions of an address the newer one stays behind, and gets the later number.
@@ -328,7 +328,7 @@ impl<M: Mapping> Engine<M> {
         }
         self.submit_row(stream, &items, seq);
         items.clear();
-        self.core.room.items = items;
+        self.core.row_lists.items = items;
         self.core.units_to_log += n as usize;
         self.gc.earn(n, self.core.blocks.free());
         self.core.idle_gc_is_futile = false;

@@ -341,7 +341,7 @@ impl<M: Mapping> Engine<M> {
 
     pub(super) fn program_copy_row(&mut self, stream: Stream, n: u32) {
         let seq = self.core.take_seq(n);
-        let mut items = std::mem::take(&mut self.core.room.items);
+        let mut items = std::mem::take(&mut self.core.row_lists.items);
         for _ in 0..n {
             let copy = self.gc.queue_of(stream).pop_front().expect("counted by the caller");
             self.hold_source(copy);
@@ -349,7 +349,7 @@ impl<M: Mapping> Engine<M> {
         }
         self.submit_row(stream, &items, seq);
         items.clear();
-        self.core.room.items = items;
+        self.core.row_lists.items = items;
         self.core.units_to_log += n as usize;
         self.core.copies_to_log += n as usize;
     }
