@@ -114,14 +114,11 @@ impl Part {
     pub const BLANK: Part =
         Part { request: 0, op: RequestOp::Read, lpa: Lpa(0), len: 0, app: AppId(0), counted: false, pinned: false };
 
-    /// The part that is left after the first `units` have been sent; `None` if nothing is left.
-    pub fn remainder(mut self, units: u32) -> Option<Part> {
-        assert!(units > 0 && units <= self.len, "a command of {units} units was cut from a part of {}", self.len);
+    /// The part that is left after the first `units` have been sent.
+    pub fn after(mut self, units: u32) -> Part {
+        assert!(units > 0 && units < self.len, "a command of {units} units was cut from a part of {}", self.len);
         self.len -= units;
-        if self.len == 0 {
-            return None;
-        }
         self.lpa = self.lpa.offset(units);
-        Some(self)
+        self
     }
 }

@@ -182,17 +182,36 @@ impl Driver {
             {
                 return Some(self.send_internal(internal));
             }
-            let Some(mut part) = self.ready.pop_front().or_else(|| self.next_part(now, device)) else {
-                break;
+            if self.reorders && self.ready.is_empty() {
+                self.ready.extend(self.scheduler.pop(now, self.knowledge.view(device)));
+            }
+            let queue = match self.scheduler.fifo() {
+                Some(fifo) if self.ready.is_empty() => fifo,
+                _ => &mut self.ready,
             };
-            let waiting = part.request;
-            match self.booster.plan(now, &mut part, self.config.max_transfer_units) {
-                Step::Send { op, units } => return Some(self.send_user(now, part, op, units)),
-                Step::InternalFirst => {
-                    self.requests.wait(waiting, now);
-                    self.ready.push_front(part);
+            let Some(part) = queue.front_mut() else { break };
+            // Looked at where it stands: a copy would have to wait until what has just been written is in memory.
+            let step = self.booster.plan(now, part, self.config.max_transfer_units);
+            let Part { request, op: kind, lpa, len, .. } = *part;
+            match step {
+                Step::Send { op, units } => {
+                    if units == len {
+                        queue.pop_front();
+                    } else if let Some(part) = queue.pop_front() {
+                        self.ready.push_front(part.after(units));
+                    }
+                    return Some(self.send_user(now, request, kind, lpa, op, units));
                 }
-                Step::Park => self.requests.park(waiting, now),
+                Step::InternalFirst => {
+                    self.requests.wait(request, now);
+                    if let Some(part) = queue.pop_front() {
+                        self.ready.push_front(part);
+                    }
+                }
+                Step::Park => {
+                    self.requests.park(request, now);
+                    queue.pop_front();
+                }
             }
         }
         if !self.tags.any_free() {
@@ -398,12 +417,6 @@ impl Driver {
         }
     }
 
-    /// The part that the scheduler has chosen.
-    #[inline(always)]
-    fn next_part(&mut self, now: SimTime, device: &dyn CacheView) -> Option<Part> {
-        self.scheduler.pop(now, if self.reorders { self.knowledge.view(device) } else { device })
-    }
-
     /// The command that the scheduler needs before its next part: a query that is due, or the notice of a batch that
     /// the part opens.
     fn scheduler_command(&mut self, now: SimTime) -> Option<Internal> {
@@ -427,19 +440,16 @@ impl Driver {
     }
 
     #[inline(always)]
-    fn send_user(&mut self, now: SimTime, part: Part, op: Op, units: u32) -> Tag {
+    fn send_user(&mut self, now: SimTime, index: u32, kind: RequestOp, lpa: Lpa, op: Op, units: u32) -> Tag {
         self.stats.user_commands += 1;
-        if self.reorders && part.op != RequestOp::Flush {
-            self.knowledge.accessed(part.lpa, units);
+        if self.reorders && kind != RequestOp::Flush {
+            self.knowledge.accessed(lpa, units);
         }
-        let (request, waited) = self.requests.send(part.request, now);
+        let (request, waited) = self.requests.send(index, now);
         self.waited = Noted(waited);
-        let offset = if part.op == RequestOp::Flush { 0 } else { part.lpa.0 - request.lpa.0 };
-        let stamp = matches!(part.op, RequestOp::Write { .. }).then_some(request.stamp);
-        if let Some(rest) = part.remainder(units) {
-            self.ready.push_front(rest);
-        }
-        let owner = Some(Owner { request: part.request, offset, units });
+        let offset = if kind == RequestOp::Flush { 0 } else { lpa.0 - request.lpa.0 };
+        let stamp = matches!(kind, RequestOp::Write { .. }).then_some(request.stamp);
+        let owner = Some(Owner { request: index, offset, units });
         self.send(op, owner, |data| {
             if let Some(stamp) = stamp {
                 data.put(DataOut::Stamp(stamp));

@@ -29,6 +29,8 @@ mod seat;
 mod sorted;
 mod turns;
 
+use std::collections::VecDeque;
+
 use units::{Counter, CounterSets, SimTime};
 
 use self::config::{HitBatchParams, Settings};
@@ -187,17 +189,18 @@ impl AnyScheduler {
         with_scheduler!(self, s => s.open_batch(now))
     }
 
-    /// See [`Scheduler::pop`].
+    /// The queue of a scheduler that is nothing else.
     #[inline]
-    pub fn pop(&mut self, now: SimTime, cache: &dyn CacheView) -> Option<Part> {
+    pub fn fifo(&mut self) -> Option<&mut VecDeque<Part>> {
         match self {
-            AnyScheduler::Noop(fifo) => fifo.pop(now, cache),
-            _ => self.pop_from_other(now, cache),
+            AnyScheduler::Noop(fifo) => Some(fifo.queue()),
+            _ => None,
         }
     }
 
+    /// See [`Scheduler::pop`].
     #[inline(never)]
-    fn pop_from_other(&mut self, now: SimTime, cache: &dyn CacheView) -> Option<Part> {
+    pub fn pop(&mut self, now: SimTime, cache: &dyn CacheView) -> Option<Part> {
         with_scheduler!(self, s => s.pop(now, cache))
     }
 

@@ -14,6 +14,14 @@ pub(crate) use params::NoParams as Params;
 #[derive(Clone, Hash)]
 pub(crate) struct Fifo(VecDeque<Part>);
 
+impl Fifo {
+    /// The parts in the order in which they came.
+    #[inline]
+    pub fn queue(&mut self) -> &mut VecDeque<Part> {
+        &mut self.0
+    }
+}
+
 impl Scheduler for Fifo {
     type Counters = (NoCounters,);
 

@@ -113,11 +113,17 @@ impl SegmentCache {
         slot.loaded && slot.segment == lpa.segment()
     }
 
-    /// Prefetches an entry that will be read or changed soon: its segment is cached, or will be when it is needed.
+    /// Prefetches an entry that will be read or changed soon, and what is known of its segment if it is cached already.
     /// Nothing comes of an address beyond the device.
     #[inline]
     pub fn prefetch(&self, lpa: Lpa, changes: bool) {
-        self.live.prefetch(lpa.segment().0, lpa.slot(), changes);
+        let segment = lpa.segment();
+        self.live.prefetch(segment.0, lpa.slot(), changes);
+        if segment.index() < self.slot_of.len()
+            && let Lookup::Cached(slot) = self.lookup(segment)
+        {
+            table::prefetch(&self.slots[slot as usize]);
+        }
     }
 
     /// Prefetches what a write-back of a segment looks at.
