@@ -2,15 +2,16 @@
 
 Importing the package takes a moment, in which an interrupt would end in a traceback from somewhere inside of it. So the
 first thing done is to answer interrupts, and this happens in a package of its own, as `import ufsim.anything` begins
-with all of `ufsim`.
+with all of `ufsim`. SIGTERM, with which batch systems end a program, is an interrupt as Ctrl-C is.
 """
 
 import gc
 import os
 import signal
 import sys
-from types import ModuleType
-from typing import NoReturn
+from collections.abc import Callable
+from types import FrameType, ModuleType
+from typing import Any, NoReturn
 
 
 def main() -> None:
@@ -21,18 +22,23 @@ def main() -> None:
     for size in ("COLUMNS", "LINES"):
         if not os.environ.get(size, "1").isdecimal() or int(os.environ.get(size, "1")) == 0:
             del os.environ[size]
-    # Whoever starts us may have chosen that interrupts are ignored.
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        sys.exit(_command_line().execute_program(sys.argv[1:]))
-    signal.signal(signal.SIGINT, _stop)
+    # Whoever starts us may have chosen that a signal is ignored.
+    ways = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    ends = [number for number, usual in ways.items() if signal.getsignal(number) is usual]
+    _answer(ends, _stop)
     cli = _command_line()
     try:
-        status = cli.execute_program(sys.argv[1:], lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+        status = cli.execute_program(sys.argv[1:], lambda: _answer(ends, signal.default_int_handler))
     except KeyboardInterrupt:
         _stop()
     # The interpreter has work of its own to do at the end, which an interrupt simply ends.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _answer(ends, signal.SIG_DFL)
     sys.exit(status)
+
+
+def _answer(ends: list[signal.Signals], handler: Callable[[int, FrameType | None], Any] | signal.Handlers) -> None:
+    for number in ends:
+        signal.signal(number, handler)
 
 
 def _command_line() -> ModuleType:

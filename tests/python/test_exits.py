@@ -137,14 +137,15 @@ def test_an_interrupt_while_modules_are_imported_is_quiet(tmp_path: Path, module
     assert (process.returncode, out, err) == (Exit.INTERRUPTED, "", "ufsim: interrupted\n")
 
 
-def test_an_interrupt_in_a_run_is_quiet(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_in_a_run_is_quiet(tmp_path: Path, number: signal.Signals) -> None:
     job = tmp_path / "long.fio"
     job.write_text(LONG)
     process = start("compare", job, "--profile", "tiny", "--json", UFSIM_HEARTBEAT="0.2")
     assert process.stderr is not None
     first = process.stderr.readline()
     assert first.startswith("ufsim: ") and "MiB" in first, first
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     out, err = process.communicate(timeout=30)
     assert process.returncode == Exit.INTERRUPTED
     assert json.loads(out)["error"]["kind"] == "interrupted"

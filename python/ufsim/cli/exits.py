@@ -42,7 +42,7 @@ MEANINGS = {
         "A defect of ufsim, such as a read that gave wrong data, during the run or in the read-back of `--verify`. The "
         "message says how to repeat it; please report it."
     ),
-    Exit.INTERRUPTED: "Interrupted (Ctrl-C, SIGINT).",
+    Exit.INTERRUPTED: "Interrupted (Ctrl-C, SIGINT, SIGTERM).",
     Exit.READER_GONE: "Whoever read standard output has closed it, as `| head` does.",
 }
 
