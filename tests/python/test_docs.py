@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import pytest
 
 import ufsim as package
 from conftest import ROOT, Command
-from tools.docs import cli, demo, measured, results, today_uses
+from tools.docs import cli, demo, measured, results, today_curves, today_uses
 from ufsim.results.chance import Estimate, gain
 from ufsim.results.result import latency_value
 from ufsim_papers.today import uses
@@ -260,6 +261,18 @@ def test_what_the_page_on_devices_of_today_concludes_of_applications_is_in_its_r
     model = {name: reads[name, uses.MODEL, "hpb"][0] for name in (uses.AS_IT_IS, hosted[0])}
     assert 10 < model[uses.AS_IT_IS] < 11 and 3 < model[hosted[0]] < 4
     assert means("no SLC cache", "ufs-compressed")[apps.index("telegram")] == 0
+
+
+def test_large_reads_are_the_phone_s_with_three_or_four_outstanding_and_alike_with_32() -> None:
+    depths = json.loads(today_curves.RECORD.read_text())["depths"]
+
+    def speed(order: str, outstanding: int) -> float:
+        return statistics.fmean(depths[order][today_curves.OUTSTANDING.index(outstanding)])
+
+    for outstanding in (3, 4):
+        assert speed("sequential", outstanding) == pytest.approx(today_curves.SEQUENTIAL_READS, rel=0.1)
+        assert speed("random", outstanding) == pytest.approx(today_curves.LARGE_READS.published, rel=0.1)
+    assert speed("random", 32) == pytest.approx(speed("sequential", 32), rel=0.01)
 
 
 def test_what_is_written_before_a_phone_in_use_is_measured_changes_the_sign_of_four_small_gains() -> None:

@@ -29,6 +29,11 @@ WRITTEN_GIB = 32
 WRITES = {"with the cache": {}, "without": {"slc.superblocks": 0}}
 #: By name: how many requests the host has outstanding in the fragmentation loop.
 DEPTHS = {"32 outstanding": "", "one outstanding": "depth = 1"}
+#: How many reads of 512 KiB are outstanding.
+OUTSTANDING = (1, 2, 3, 4, 6, 8, 16, 32)
+ORDERS = {"sequential": "read", "random": "randread"}
+#: Sequential reads of 512 KiB, in MB/s, on the phone whose random ones LARGE_READS has.
+SEQUENTIAL_READS = 4000
 
 
 def measured() -> dict[str, Any]:
@@ -42,6 +47,10 @@ def measured() -> dict[str, Any]:
         job = f"rw=randread bs={kib}k size={mib}m iodepth=32 number_ios=100000"
         return [one.iops for one in run(job, SEEDS).each_seed]
 
+    def large_reads(order: str, outstanding: int) -> list[float]:
+        result = run(f"rw={order} bs=512k size=8g iodepth={outstanding}", SEEDS)
+        return [one.throughput_mib_per_s * 1.048576 for one in result.each_seed]
+
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         loops = dict(zip(DEPTHS, pool.map(rounds, DEPTHS.values()), strict=True))
     return {
@@ -53,6 +62,7 @@ def measured() -> dict[str, Any]:
             for name, settings in WRITES.items()
         },
         "loops": loops,
+        "depths": {name: [large_reads(rw, number) for number in OUTSTANDING] for name, rw in ORDERS.items()},
     }
 
 
@@ -74,10 +84,10 @@ def picture() -> str:
     """The curves, with what is published."""
     record = kept(RECORD)
     figure, panels = draw.canvas(columns=3, rows=2, width=3.7, height=2.9)
-    ranges, sizes, writes, loop_writes, loop_reads, rest = panels
-    figure.delaxes(rest)
+    ranges, sizes, depths, writes, loop_writes, loop_reads = panels
     by_range(ranges, record["ranges"])
     by_size(sizes, record["sizes"])
+    by_depth(depths, record["depths"])
     for name, own in record["writes"].items():
         writes.plot(range(1, len(own) + 1), own, label=name)
     titled(writes, "writes of 1 MiB", "written (GiB)", "MB/s")
@@ -113,11 +123,23 @@ def by_size(axes: Axes, seeds: Sequence[Sequence[float]]) -> None:
     published(axes, [4, 512], [IN_128_MB.published * 4096 / 1e6, LARGE_READS.published])
 
 
-def with_band(axes: Axes, places: Sequence[float], seeds: Sequence[Sequence[float]]) -> None:
+def by_depth(axes: Axes, orders: Mapping[str, Sequence[Sequence[float]]]) -> None:
+    """Reads of 512 KiB by how many are outstanding; for which number the published ones are, nobody has told."""
+    for name, seeds in orders.items():
+        with_band(axes, OUTSTANDING, seeds, name)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(OUTSTANDING, [str(number) for number in OUTSTANDING])
+    axes.axhline(SEQUENTIAL_READS, color=draw.PAPER_COLOUR, lw=1, ls="--", label="published: sequential")
+    axes.axhline(LARGE_READS.published, color=draw.PAPER_COLOUR, lw=1, ls=":", label="published: random")
+    titled(axes, "reads of 512 KiB", "outstanding", "MB/s")
+    axes.legend(fontsize=7, frameon=False)
+
+
+def with_band(axes: Axes, places: Sequence[float], seeds: Sequence[Sequence[float]], name: str = "simulated") -> None:
     """Means over the seeds, with their intervals."""
     found = [over(own) for own in seeds]
     means, halves = [one.mean for one in found if one], [one.half or 0.0 for one in found if one]
-    axes.errorbar(places, means, halves, marker="o", ms=3, capsize=2, label="simulated")
+    axes.errorbar(places, means, halves, marker="o", ms=3, capsize=2, label=name)
 
 
 def titled(axes: Axes, title: str, across: str, up: str) -> None:
