@@ -253,14 +253,14 @@ def test_what_the_page_on_devices_of_today_concludes_of_applications_is_in_its_r
     sure = [app for app in apps if (cell := reads[uses.AS_IT_IS, app, "hp-ufs"])[0] > (cell[1] or 0)]
     assert sure == ["pubg", "genshin_impact"]
     hosted = ("10 MiB of host memory", "host memory for all")
-    assert means(hosted[0], "hp-ufs") == means(hosted[1], "hp-ufs")
+    assert means(hosted[0], "hp-ufs") == pytest.approx(means(hosted[1], "hp-ufs"), abs=0.05)
     assert max(means("ufs-4.0-512", "ideal")) <= 10
     boosted = [reads["WriteBooster", app, scheme] for app in apps for scheme in ("hpb", "ideal")]
     plain = [reads[uses.AS_IT_IS, app, scheme] for app in apps for scheme in ("hpb", "ideal")]
     assert max(abs(one[0] - other[0]) for one, other in zip(boosted, plain, strict=True)) < 1
     model = {name: reads[name, uses.MODEL, "hpb"][0] for name in (uses.AS_IT_IS, hosted[0])}
     assert 10 < model[uses.AS_IT_IS] < 11 and 3 < model[hosted[0]] < 4
-    assert means("no SLC cache", "ufs-compressed")[apps.index("telegram")] == 0
+    assert abs(means("no SLC cache", "ufs-compressed")[apps.index("telegram")]) < 0.1
 
 
 def test_large_reads_are_the_phone_s_with_three_or_four_outstanding_and_alike_with_32() -> None:
