@@ -189,7 +189,7 @@ impl AnyScheduler {
         with_scheduler!(self, s => s.open_batch(now))
     }
 
-    /// The queue of a scheduler that is nothing else.
+    /// The queue of `noop`, so that the next part can be planned where it stands; `None` of a scheduler that chooses.
     #[inline]
     pub fn fifo(&mut self) -> Option<&mut VecDeque<Part>> {
         match self {
