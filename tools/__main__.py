@@ -8,7 +8,7 @@ from tools.project import failed
 # What each tool is for. It is the module of that name in this folder, whose `app` has its commands.
 TOOLS = {
     "bench": "speed and memory of the simulator, of logs, sweeps and live devices; which of two builds is faster",
-    "docs": "the site, and what its pages show of a search of all orders",
+    "docs": "the site, and what its pages show of measurements",
     "fio_jobs": "400 job files as fio reads them and as ufsim does",
     "fits": "the phones' profiles, fitted to recorded latencies",
     "fuzz": "fuzz targets under libFuzzer",

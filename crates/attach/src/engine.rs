@@ -453,10 +453,8 @@ impl Engine {
         self.last_completion = self.stack().events();
         let under = self.under[id as usize].take().expect("a request completes once");
         let (span, now) = (under.span, self.stack_ref().now());
-        self.digest.word((under.kind as u64) << 32 | u64::from(span.lpa.0));
-        self.digest.word((completion.status as u64) << 32 | u64::from(span.len));
-        self.digest.word(of_data(&completion.data));
-        self.digest.word(now.0);
+        let content = of_data(&completion.data);
+        self.digest.completion(under.kind, completion.status, (span.lpa, span.len), content, now);
         if let (Some(recorder), Some(stack)) = (&mut self.recorder, &mut self.stack) {
             recorder.completed(completion, stack);
         }

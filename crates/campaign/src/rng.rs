@@ -1,17 +1,16 @@
 //! Random numbers of the bench.
 
+use units::splitmix64;
+
 /// Deterministic random numbers (xorshift64).
 #[derive(Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// The sequence of a seed. Seeds are mixed as in SplitMix64, so that neighbours have nothing in common. Sequences
+    /// The sequence of a seed. Seeds are mixed, so that neighbours have nothing in common. Sequences
     /// of xorshift differ as regularly as their seeds do: what a case needs could be missing in hundreds of them.
     pub fn new(seed: u64) -> Rng {
-        let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Rng((mixed ^ mixed >> 31) | 1)
+        Rng(splitmix64(seed) | 1)
     }
 
     /// A number below `n`.

@@ -53,11 +53,6 @@ impl MappingKind {
         self.installed.nature().host.protocol()
     }
 
-    /// True if it works with any host. With HP-UFS a scheme needs a host that keeps the mapping.
-    pub fn works_alone(self) -> bool {
-        self.installed.nature().host != HostRole::KeepsMapping
-    }
-
     /// True if the table is on flash.
     pub fn has_table_on_flash(self) -> bool {
         self.installed.nature().table != Table::Dram

@@ -20,19 +20,7 @@ const RUNS: u32 = 5;
 /// Highest cost of a request, submission and choice together.
 const LIMIT_NS: f64 = 200.0;
 
-const INFO: DeviceInfo = DeviceInfo {
-    capacity_units: 1 << 22,
-    superblocks: 1024,
-    superblock_units: 4096,
-    hpb_group_entries: 4096,
-    hpb_entry_bytes: 8,
-    hpb_region_groups: 1,
-    hpb_max_blocks: 128,
-    hpb_device_control: false,
-    map_page_entries: 1024,
-    map_cache_entries: 2048,
-    victims: ufs::Victims::GREEDY,
-};
+const INFO: DeviceInfo = DeviceInfo { capacity_units: 1 << 22, superblocks: 1024, ..DeviceInfo::USUAL };
 
 /// A view in which every fourth stretch of 64 units is cached.
 struct Stretches;

@@ -187,19 +187,7 @@ impl Hash for HostConfig {
 mod tests {
     use super::*;
 
-    const INFO: DeviceInfo = DeviceInfo {
-        capacity_units: 1 << 20,
-        superblocks: 300,
-        superblock_units: 4096,
-        hpb_group_entries: 4096,
-        hpb_entry_bytes: 8,
-        hpb_region_groups: 1,
-        hpb_max_blocks: 128,
-        hpb_device_control: false,
-        map_page_entries: 1024,
-        map_cache_entries: 2048,
-        victims: ufs::Victims::GREEDY,
-    };
+    const INFO: DeviceInfo = DeviceInfo { superblocks: 300, ..DeviceInfo::USUAL };
 
     #[test]
     fn the_defaults_are_allowed_for_every_booster() {

@@ -30,13 +30,7 @@
 //! use units::{AppId, Lpa, SimTime};
 //! # use ufsim_host as host;
 //!
-//! let info = DeviceInfo {
-//!     capacity_units: 4096, superblocks: 2, superblock_units: 4096, map_page_entries: 1024, map_cache_entries: 2048,
-//!     victims: ufs::Victims::GREEDY,
-//!     hpb_group_entries: 4096, hpb_entry_bytes: 8, hpb_region_groups: 1, hpb_max_blocks: 128,
-//!     hpb_device_control: false,
-//! };
-//! let mut driver = Driver::new(HostConfig::default(), info);
+//! let mut driver = Driver::new(HostConfig::default(), DeviceInfo::USUAL);
 //! let now = SimTime::START;
 //! driver.submit(now, Request { id: 7, op: RequestOp::Read, lpa: Lpa(3), len: 1, stamp: 0, app: AppId::SYSTEM });
 //! let command = driver.next_command(now).expect("a tag is free");

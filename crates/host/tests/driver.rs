@@ -4,19 +4,8 @@ use ufs::{Command, Content, DataIn, DataOut, DeviceInfo, HpbNotice, Op, PiggyBac
 use ufsim_host::{Completion, Driver, HostConfig, Request, RequestOp};
 use units::{AppId, Lpa, Seq, SimTime};
 
-const INFO: DeviceInfo = DeviceInfo {
-    capacity_units: 1000,
-    superblocks: 4,
-    superblock_units: 512,
-    hpb_group_entries: 4096,
-    hpb_entry_bytes: 8,
-    hpb_region_groups: 1,
-    hpb_max_blocks: 128,
-    hpb_device_control: false,
-    map_page_entries: 1024,
-    map_cache_entries: 2048,
-    victims: ufs::Victims::GREEDY,
-};
+const INFO: DeviceInfo =
+    DeviceInfo { capacity_units: 1000, superblocks: 4, superblock_units: 512, ..DeviceInfo::USUAL };
 const NOW: SimTime = SimTime::START;
 const WRITE: RequestOp = RequestOp::Write { fua: false };
 

@@ -8,19 +8,7 @@ use ufsim_host::{BoosterKind, Driver, HostConfig, Request, RequestOp};
 use units::{AppId, Lpa, Ppa, SegmentId, Seq, SimTime, Superblock};
 
 /// Eight segments, eight blocks of 64 units.
-const INFO: DeviceInfo = DeviceInfo {
-    capacity_units: 8192,
-    superblocks: 8,
-    superblock_units: 64,
-    hpb_group_entries: 4096,
-    hpb_entry_bytes: 8,
-    hpb_region_groups: 1,
-    hpb_max_blocks: 128,
-    hpb_device_control: false,
-    map_page_entries: 1024,
-    map_cache_entries: 2048,
-    victims: ufs::Victims::GREEDY,
-};
+const INFO: DeviceInfo = DeviceInfo { capacity_units: 8192, superblocks: 8, superblock_units: 64, ..DeviceInfo::USUAL };
 const NOW: SimTime = SimTime::START;
 const WRITE: RequestOp = RequestOp::Write { fua: false };
 

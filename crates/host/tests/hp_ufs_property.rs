@@ -11,19 +11,8 @@ use units::AppId;
 const SEGMENT_BYTES: u64 = 4096;
 
 /// Eleven segments, the last one not full.
-const INFO: DeviceInfo = DeviceInfo {
-    capacity_units: 10_500,
-    superblocks: 512,
-    superblock_units: 64,
-    hpb_group_entries: 4096,
-    hpb_entry_bytes: 8,
-    hpb_region_groups: 1,
-    hpb_max_blocks: 128,
-    hpb_device_control: false,
-    map_page_entries: 1024,
-    map_cache_entries: 2048,
-    victims: ufs::Victims::GREEDY,
-};
+const INFO: DeviceInfo =
+    DeviceInfo { capacity_units: 10_500, superblocks: 512, superblock_units: 64, ..DeviceInfo::USUAL };
 
 fn config(limit_segments: Option<u64>, max_transfer_units: u32) -> HostConfig {
     let mut boosters = BoosterParams::default();

@@ -11,13 +11,7 @@ const INFO: DeviceInfo = DeviceInfo {
     superblocks: 8,
     superblock_units: 64,
     hpb_group_entries: 1024,
-    hpb_entry_bytes: 8,
-    hpb_region_groups: 1,
-    hpb_max_blocks: 128,
-    hpb_device_control: false,
-    map_page_entries: 1024,
-    map_cache_entries: 2048,
-    victims: ufs::Victims::GREEDY,
+    ..DeviceInfo::USUAL
 };
 const SECOND: Nanos = Nanos(1_000_000_000);
 

@@ -150,13 +150,8 @@ fn run(case: &Case, kind: SchedulerKind) -> Example {
         superblocks: 1,
         superblock_units: 1000,
         hpb_group_entries: 1000,
-        hpb_entry_bytes: 8,
-        hpb_region_groups: 1,
-        hpb_max_blocks: 128,
-        hpb_device_control: false,
         map_page_entries: MAP_PAGE_ENTRIES,
-        map_cache_entries: 2048,
-        victims: ufs::Victims::GREEDY,
+        ..DeviceInfo::USUAL
     };
     let mut driver = Driver::new(config, info);
     for (&(lpa, len), id) in case.requests.iter().zip(1..) {

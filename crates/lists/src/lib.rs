@@ -10,7 +10,7 @@
 //!
 //! [`Rings`] are several lists over the same slots. [`Lru`] is one list with the names of an order of use. After all
 //! slots have been added once, nothing is allocated. Links are as narrow as the type of the slot numbers
-//! ([`SlotNumber`]). [`Index`] finds the slot of a key.
+//! ([`SlotNumber`]). [`Index`] finds the slot of a key. [`Bits`] is a set of numbers.
 //!
 //! ```
 //! use ufsim_lists::Rings;
@@ -25,11 +25,13 @@
 //! assert!(waiting.is_empty(1));
 //! ```
 
+mod bits;
 mod index;
 mod lru;
 mod number;
 mod rings;
 
+pub use bits::Bits;
 pub use index::Index;
 pub use lru::Lru;
 pub use number::SlotNumber;

@@ -235,12 +235,6 @@ impl Geometry {
         self.dies_of(self.superblock_of(ppa)).start + ppa.0 % self.stripe_units() / self.row_units()
     }
 
-    /// The channel of a die.
-    #[inline]
-    pub fn channel_of(&self, die: u32) -> u32 {
-        die % self.channels
-    }
-
     /// The first address of the row that holds an address.
     #[inline]
     pub fn row_start(&self, ppa: Ppa) -> Ppa {

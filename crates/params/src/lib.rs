@@ -34,7 +34,7 @@
 //! ```
 //!
 //! Files that are no device profiles (workloads, scenarios) can be read the same way: declare the table with `params!`,
-//! parse the text with `toml`, call [`read`], and put the name of the file before the error.
+//! [`parse`] the text, call [`read`], and put the name of the file before the error.
 //!
 //! [`owners!`] collects the parameters of everything that is registered in one place, e.g. of all mapping schemes.
 
@@ -46,7 +46,7 @@ mod read;
 pub use declare::__by_default;
 pub use kind::{CountOr, Counts, Default, Field, Kind, Share, unit_of};
 pub use owners::{Owner, Owners};
-pub use read::{ParamError, check, known_keys_only, read};
+pub use read::{ParamError, check, known_keys_only, parse, read};
 pub use toml::{Table, Value};
 
 /// A set of parameters. Made by [`params!`].

@@ -39,6 +39,17 @@ impl fmt::Display for ParamError {
 
 impl std::error::Error for ParamError {}
 
+/// Parses the text of a TOML file.
+///
+/// # Errors
+/// The line, and what is wrong there.
+pub fn parse(text: &str) -> Result<Table, String> {
+    text.parse().map_err(|error: toml::de::Error| {
+        let at = error.span().map_or(0, |span| span.start.min(text.len()));
+        format!("line {}: {}", 1 + text[..at].matches('\n').count(), error.message())
+    })
+}
+
 /// Reads the table `name`: keys that the set does not have are refused, those that the file does not name have their
 /// defaults.
 ///

@@ -4,11 +4,9 @@
 //! 2013; github.com/ESOS-Lab/Mobibench): one statement per transaction, one row each, pages of 4 KiB, journal mode
 //! TRUNCATE, synchronous FULL.
 
-use std::fmt::Display;
-
-use params::{Table, Value};
 use thiserror::Error;
 use units::{Nanos, UNIT_BYTES};
+use workload::read_table;
 
 use crate::fs::{Geometry, Kind};
 
@@ -123,15 +121,9 @@ impl SqliteSpec {
     /// # Errors
     /// Text that does not parse, unknown keys, and values out of range, with what is allowed.
     pub fn parse(text: &str, origin: &str) -> Result<SqliteSpec, SpecError> {
-        let wrong = |error: &dyn Display| SpecError(format!("{origin}: {error}"));
-        let file: Table = text.parse().map_err(|error: toml::de::Error| wrong(&error))?;
-        if let Some(other) = file.keys().find(|key| *key != "sqlite") {
-            return Err(wrong(&format!("{other}: unknown table, must be [sqlite]")));
-        }
-        let table = file.get("sqlite").and_then(Value::as_table);
-        let table = table.ok_or_else(|| wrong(&"there is no table [sqlite]"))?;
-        let spec: SqliteSpec = params::read("sqlite", table).map_err(|error| wrong(&error))?;
-        spec.check().map(|()| spec).map_err(|error| wrong(&error))
+        let read = read_table::<SqliteSpec>(text, origin, "sqlite");
+        let (spec, _) = read.map_err(|error| SpecError(error.to_string()))?;
+        spec.check().map(|()| spec).map_err(|error| SpecError(format!("{origin}: {error}")))
     }
 
     /// Checks rules that involve several keys.

@@ -41,6 +41,21 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
+    /// A device of 4 GiB, of which examples and tests say what they change.
+    pub const USUAL: DeviceInfo = DeviceInfo {
+        capacity_units: 1 << 20,
+        superblocks: 256,
+        superblock_units: 4096,
+        hpb_group_entries: 4096,
+        hpb_entry_bytes: SEALED_ENTRY_BYTES,
+        hpb_region_groups: 1,
+        hpb_max_blocks: 128,
+        hpb_device_control: false,
+        map_page_entries: units::SEGMENT_ENTRIES,
+        map_cache_entries: 2048,
+        victims: Victims::GREEDY,
+    };
+
     /// True if HPB entries are bare addresses, which a host can read (HPB 2017 Sec. 3.1).
     pub fn has_plain_entries(&self) -> bool {
         self.hpb_entry_bytes == PLAIN_ENTRY_BYTES

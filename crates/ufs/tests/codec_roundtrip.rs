@@ -10,19 +10,8 @@ use ufsim_ufs::*;
 use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 
 /// The largest device that addresses allow, so that every group exists.
-const INFO: DeviceInfo = DeviceInfo {
-    capacity_units: u32::MAX,
-    superblocks: 65535,
-    superblock_units: 65536,
-    hpb_group_entries: 4096,
-    hpb_entry_bytes: 8,
-    hpb_region_groups: 1,
-    hpb_max_blocks: 128,
-    hpb_device_control: false,
-    map_page_entries: 1024,
-    map_cache_entries: 2048,
-    victims: Victims::GREEDY,
-};
+const INFO: DeviceInfo =
+    DeviceInfo { capacity_units: u32::MAX, superblocks: 65535, superblock_units: 65536, ..DeviceInfo::USUAL };
 
 fn lpa() -> impl Strategy<Value = Lpa> {
     any::<u32>().prop_map(Lpa)

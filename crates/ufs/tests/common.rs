@@ -4,19 +4,8 @@ use ufsim_ufs::codec::{encode_command, encode_response};
 use ufsim_ufs::*;
 use units::Seq;
 
-pub const INFO: DeviceInfo = DeviceInfo {
-    capacity_units: 10_000,
-    superblocks: 100,
-    superblock_units: 128,
-    hpb_group_entries: 4096,
-    hpb_entry_bytes: 8,
-    hpb_region_groups: 1,
-    hpb_max_blocks: 128,
-    hpb_device_control: false,
-    map_page_entries: 1024,
-    map_cache_entries: 2048,
-    victims: Victims::GREEDY,
-};
+pub const INFO: DeviceInfo =
+    DeviceInfo { capacity_units: 10_000, superblocks: 100, superblock_units: 128, ..DeviceInfo::USUAL };
 
 pub fn command(op: Op) -> Command {
     Command { tag: Tag(0x1F), op, host_seq: Seq(0), freed: None, data: DataOut::None }

@@ -14,14 +14,9 @@ const INFO: DeviceInfo = DeviceInfo {
     capacity_units: 1 << 30,
     superblocks: 0xABCD,
     superblock_units: 0x1234,
-    hpb_group_entries: 4096,
-    hpb_entry_bytes: 8,
-    hpb_region_groups: 1,
-    hpb_max_blocks: 128,
-    hpb_device_control: false,
     map_page_entries: 512,
-    map_cache_entries: 2048,
     victims: Victims { policy: VictimPolicy::Choices, choices: 0x0302 },
+    ..DeviceInfo::USUAL
 };
 
 /// One line for each structure: its bytes in hexadecimal.

@@ -10,19 +10,7 @@ use ufshci::registers as reg;
 use ufshci::{Answer, Controller, Description, Medium};
 use units::{LogicalUnits, Nanos, Seq, SimTime};
 
-pub const INFO: DeviceInfo = DeviceInfo {
-    capacity_units: 1 << 20,
-    superblocks: 256,
-    superblock_units: 4096,
-    map_page_entries: 1024,
-    map_cache_entries: 2048,
-    victims: ufs::Victims::GREEDY,
-    hpb_group_entries: 1024,
-    hpb_entry_bytes: 8,
-    hpb_region_groups: 2,
-    hpb_max_blocks: 128,
-    hpb_device_control: false,
-};
+pub const INFO: DeviceInfo = DeviceInfo { hpb_group_entries: 1024, hpb_region_groups: 2, ..DeviceInfo::USUAL };
 pub const BLOCK: usize = 4096;
 
 /// A device that takes 50 us for each command and keeps blocks.

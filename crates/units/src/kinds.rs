@@ -1,7 +1,7 @@
 //! Lists of named things: the one grammar in which something is registered.
 
-/// Declares an enum whose variants have names, for users to choose from. Whatever is registered or chosen by name is
-/// declared with it: schemes, schedulers, boosters, presets, trace formats, words that a parameter may have.
+/// Declares an enum whose variants have names, for users to choose from. What is chosen by name is declared with it:
+/// schedulers, boosters, trace formats, words that a parameter may have.
 ///
 /// A line is documentation, variant and name. More may follow, in this order:
 ///

@@ -31,9 +31,6 @@ pub const SEGMENT_ENTRIES: u32 = 1024;
 /// Bytes in a MiB.
 pub const MIB: u64 = 1 << 20;
 
-/// Bytes in a GiB.
-pub const GIB: u64 = 1 << 30;
-
 /// A rate in bytes per microsecond, rounded to the nearest byte: 1 MiB/s is 1.048576 bytes per microsecond.
 pub const fn bytes_per_us(mib_per_s: u32) -> u32 {
     ((mib_per_s as u64 * MIB + 500_000) / 1_000_000) as u32

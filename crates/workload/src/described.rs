@@ -17,12 +17,12 @@ impl DescriptionError {
 }
 
 /// Reads the only table of a file; `origin` names the file in errors.
-pub(crate) fn read_table<P: Params>(text: &str, origin: &str, name: &str) -> Result<(P, Table), DescriptionError> {
+///
+/// # Errors
+/// Text that does not parse, another table, unknown keys, and values out of range, with what is allowed.
+pub fn read_table<P: Params>(text: &str, origin: &str, name: &str) -> Result<(P, Table), DescriptionError> {
     let wrong = |problem: &dyn Display| DescriptionError::of(origin, problem);
-    let file: Table = text.parse().map_err(|error: toml::de::Error| {
-        let line = 1 + text[..error.span().map_or(0, |span| span.start)].matches('\n').count();
-        wrong(&format!("line {line}: {}", error.message()))
-    })?;
+    let file = params::parse(text).map_err(|error| wrong(&error))?;
     if let Some(other) = file.keys().find(|key| *key != name) {
         return Err(wrong(&format!("{other}: unknown table, must be [{name}]")));
     }

@@ -50,7 +50,7 @@ mod tickets;
 mod trace;
 mod zones;
 
-pub use described::DescriptionError;
+pub use described::{DescriptionError, read_table};
 pub use fragmentation::{FragmentationSource, FragmentationSpec};
 pub use generated::{Generated, GeneratedError, Layout};
 pub use llm::{Access, LlmSource, LlmSpec};

@@ -9,10 +9,13 @@ use units::splitmix64;
 
 /// Seed of the stream `name`, `index` under `seed`: FNV-1a of the name, mixed by splitmix64 rounds.
 pub fn named_seed(seed: u64, name: &str, index: u64) -> u64 {
-    let hash = name
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |h, byte| (h ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-    splitmix64(splitmix64(splitmix64(seed) ^ hash) ^ index)
+    splitmix64(splitmix64(splitmix64(seed) ^ fnv(name.as_bytes())) ^ index)
+}
+
+/// FNV-1a.
+pub(crate) fn fnv(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 /// The stream `name`, `index` under `seed`.

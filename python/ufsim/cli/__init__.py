@@ -1,1 +1,1 @@
-"""The command line `ufsim`: a file for each command."""
+"""The command line `ufsim`: app.py declares the commands; larger ones have a file of their own."""

@@ -39,7 +39,6 @@ SCHEME_STYLES = {
     "mini-page": SchemeStyle("#b5bd61", "xx", "d", DASH_DOT),
     "msftl": SchemeStyle("#000000", "xx", "p", DASH_DOT),
 }
-SCHEME_COLOURS = {name: style.colour for name, style in SCHEME_STYLES.items()}
 
 # For schemes of users, and whatever else is compared: six colours, then the same with other hatches.
 OTHER_COLOURS = ("#aa4499", "#44aa99", "#8c564b", "#88ccee", "#117733", "#f0e442")

@@ -13,7 +13,7 @@
 use ufs::{Booster, BoosterControl, BoosterFlags, FlushStatus, ResizeHint, ResizeStatus, UserSpace};
 use units::{Lpa, Nanos, Superblock};
 
-use crate::core::Core;
+use crate::core::{Core, Futile};
 use crate::slc_config::{BoosterConfig, SlcConfig};
 
 /// Of the size that was configured, a resize adds or takes so much.
@@ -114,7 +114,7 @@ impl Core {
     /// Does what the host wants. Nothing without WriteBooster.
     pub(crate) fn control_booster(&mut self, control: BoosterControl) {
         let Some(config) = self.cfg.slc.booster else { return };
-        self.idle_gc_is_futile = false;
+        self.futile = Futile::default();
         match control {
             BoosterControl::Flags(flags) => self.booster.flags = flags,
             BoosterControl::Hibernate(hibernates) => self.booster.hibernates = hibernates,

@@ -78,6 +78,15 @@ struct Erasing {
     failed: bool,
 }
 
+/// What idle time is of no use for.
+#[derive(Clone, Copy, Default, Hash, Debug)]
+pub(crate) struct Futile {
+    /// Nothing is worth collecting.
+    pub collect: bool,
+    /// Nothing can be folded.
+    pub fold: bool,
+}
+
 /// Shared state of the firmware. Schemes are lent it; `lend` has the methods that they may use, by subject.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
@@ -156,8 +165,8 @@ pub struct Core {
     /// The last change that the segment bitmaps of a flush have.
     pub(crate) bitmaps_have: Seq,
     erasing: Vec<Erasing>,
-    /// Nothing is worth collecting in idle time, until the host writes.
-    pub(crate) idle_gc_is_futile: bool,
+    /// What idle time is of no use for, until the host writes.
+    pub(crate) futile: Futile,
     /// Units in programs in flight that will need a log entry.
     pub(crate) units_to_log: usize,
     /// Of these, copies by GC.
@@ -231,7 +240,7 @@ impl Core {
             bitmaps_in_flight: 0,
             bitmaps_have: Seq(0),
             erasing: Vec::new(),
-            idle_gc_is_futile: false,
+            futile: Futile::default(),
             units_to_log: 0,
             copies_to_log: 0,
             job_reads: JobReads::default(),

@@ -6,8 +6,8 @@
 
 use units::Lpa;
 
+use super::rows::NextRow;
 use super::state::Engine;
-use super::write::NextRow;
 use crate::core::ops::ProgramReason;
 use crate::sabotage::Sabotage;
 use crate::seat::Mapping;
@@ -38,21 +38,8 @@ impl<M: Mapping> Engine<M> {
         core.blocks.free() > core.cfg.gc.reserve && core.log_block_fits(self.map.log_blocks(core).len(), stream)
     }
 
-    /// Programs full rows of hot host data, and short ones as for other host data.
-    #[inline(never)]
-    pub(super) fn program_hot_rows(&mut self) {
-        while self.core.exclusive_job().is_none() && !self.core.buffer.apart_queue.is_empty() {
-            let (queued, forced) = (self.core.buffer.apart_queue.len() as u32, self.core.buffer.is_apart_forced());
-            let (stream, next) = self.next_hot_row(queued, forced);
-            match next {
-                NextRow::Of(n) => self.program_row(stream, n, |buffer| buffer.apart_queue.pop_front()),
-                NextRow::NotDue | NextRow::Blocked => return,
-            }
-        }
-    }
-
     /// The next row of hot host data, and the stream that it goes to. In SLC mode all host data share superblocks.
-    fn next_hot_row(&mut self, queued: u32, forced: bool) -> (Stream, NextRow) {
+    pub(super) fn next_hot_row(&mut self, queued: u32, forced: bool) -> (Stream, NextRow) {
         if self.core.cfg.slc.booster.is_some() {
             self.core.blocks.choose_mode(true);
         }

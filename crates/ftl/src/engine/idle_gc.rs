@@ -7,7 +7,7 @@ use super::state::Engine;
 use crate::config::IdleGc;
 use crate::core::DeviceEvent;
 use crate::seat::{HostRole, Mapping};
-use crate::space::gc::Reason;
+use crate::space::gc::{Reason, Victim};
 
 /// Since when the device has been without requests. Kept only where that matters: with `Core::has_more_occasions`.
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
@@ -77,9 +77,13 @@ impl<M: Mapping> Engine<M> {
             return false;
         }
         let since = *self.idle_time.since.get_or_insert(self.core.now);
-        if self.gc.victim.is_some() {
-            self.core.idle_gc_is_futile |= !self.is_worth() && !self.must_fold();
-        }
+        self.note_worthless_victim();
+        self.begin_what_idle_time_is_for(since)
+    }
+
+    /// Begins what is wanted first, once the device has been idle for so long; if there is nothing to begin, what is
+    /// wanted besides.
+    fn begin_what_idle_time_is_for(&mut self, since: SimTime) -> bool {
         let Some((reason, after)) = self.core.idle_gc_wanted() else {
             return self.core.cfg.slc.booster.is_some()
                 && M::HOST != HostRole::KeepsMapping
@@ -100,17 +104,24 @@ impl<M: Mapping> Engine<M> {
         }
         let begun = self.begin_due_gc_step(self.core.blocks.free(), reason);
         self.core.stats.gc_idle_steps += u64::from(begun);
-        if !begun && self.must_fold() {
+        // A scheme that has asked the host for a victim goes on when that has answered.
+        if begun || M::HOST == HostRole::KeepsMapping {
+            return begun;
+        }
+        if reason == Reason::Fold {
             return self.flush_map_to_fold();
         }
-        // A scheme that has asked the host for a victim goes on when that has answered.
-        self.core.idle_gc_is_futile |= !begun && M::HOST != HostRole::KeepsMapping;
-        begun
+        self.core.futile.collect = true;
+        self.begin_what_idle_time_is_for(since)
     }
 
-    /// True if WriteBooster is to be flushed, whatever that gains. A host that names victims folds by its own policy.
-    pub(super) fn must_fold(&self) -> bool {
-        self.core.cfg.slc.booster.is_some() && M::HOST != HostRole::KeepsMapping && self.core.folds_after().is_some()
+    /// What is left of a victim that writes have paid for may not be worth idle time. It keeps nothing from being
+    /// folded, unless a host names the victims: that one folds by its own policy.
+    fn note_worthless_victim(&mut self) {
+        if self.gc.victim.is_some() && !self.is_worth() {
+            self.core.futile.collect = true;
+            self.core.futile.fold |= M::HOST == HostRole::KeepsMapping;
+        }
     }
 
     /// Nothing can be folded now, or what was folded is not free yet. Asks for a map flush if that may help. True if it
@@ -120,7 +131,7 @@ impl<M: Mapping> Engine<M> {
             return false;
         }
         let flushes = self.wants_flush_for_victim();
-        self.core.idle_gc_is_futile = !flushes;
+        self.core.futile.fold = !flushes;
         flushes
     }
 
@@ -143,13 +154,15 @@ impl<M: Mapping> Engine<M> {
         after.zip(idle).is_some_and(|(after, since)| since + after <= self.core.now)
     }
 
-    /// True if the victim gains enough for a step in idle time, or was not chosen for what it gains.
+    /// True if there is a victim, and it is worth idle time.
     pub(super) fn is_worth(&self) -> bool {
+        self.gc.victim.as_ref().is_some_and(|victim| self.gains_enough(victim))
+    }
+
+    /// True if a victim gains enough for a step in idle time, or was not chosen for what it gains.
+    pub(super) fn gains_enough(&self, victim: &Victim) -> bool {
         let gain_percent = self.core.cfg.gc.idle.map_or(IdleGc::LEAST_GAIN_PERCENT, |idle| idle.gain_percent);
         let most = self.core.layout.superblock_units() * (100 - gain_percent);
-        self.gc
-            .victim
-            .as_ref()
-            .is_some_and(|victim| victim.wear || self.core.blocks.slc().holds(victim.sb) || victim.valid * 100 <= most)
+        victim.wear || self.core.blocks.slc().holds(victim.sb) || victim.valid * 100 <= most
     }
 }

@@ -9,8 +9,9 @@
 //!
 //! - `core`: flash, SRAM, tables, and the effects of the current call. `lend`: the part of it that a scheme may use.
 //! - `state`: one command per tag. `waiting`: the queues of work that waits.
-//! - `stays`, `activity`: what is noted for those who watch.
-//! - `front`, `read`, `write`, `loads`, `lookups`, `batch`: commands. `rows`: programming of user data.
+//! - `stays`, `activity`: what is noted for those who watch. `firmware`: the engine for whoever does not know
+//!   its mapping scheme. `stored`: flash in a file.
+//! - `front`, `read`, `write`, `loads`, `lookups`, `batch`: commands. `rows`, `hot`, `parted`: programming of user data.
 //! - `collect`: GC and metadata GC. `idle_gc`: GC in idle time. `refresh`: of what was read too often.
 //!   `random_copies`: copies at a given rate, for experiments. `failure`: operations that fail.
 //! - `power`, `recover`: loss of power, and recovery.

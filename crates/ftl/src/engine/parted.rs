@@ -7,8 +7,8 @@
 
 use units::Lpa;
 
+use super::rows::NextRow;
 use super::state::Engine;
-use super::write::NextRow;
 use crate::seat::Mapping;
 use crate::space::blocks::Stream;
 
@@ -28,13 +28,14 @@ impl<M: Mapping> Engine<M> {
     /// Programs rows of the data that wait apart.
     #[inline(never)]
     pub(super) fn program_apart_rows(&mut self) {
-        if self.core.heat.is_some() {
-            return self.program_hot_rows();
-        }
         while self.core.exclusive_job().is_none() && !self.core.buffer.apart_queue.is_empty() {
             let (queued, forced) = (self.core.buffer.apart_queue.len() as u32, self.core.buffer.is_apart_forced());
-            match self.next_row(queued, forced, false) {
-                NextRow::Of(n) => self.program_row(Stream::Host, n, |buffer| buffer.apart_queue.pop_front()),
+            let (stream, next) = match self.core.heat.is_some() {
+                true => self.next_hot_row(queued, forced),
+                false => (Stream::Host, self.next_row(queued, forced, false)),
+            };
+            match next {
+                NextRow::Of(n) => self.program_row(stream, n, |buffer| buffer.apart_queue.pop_front()),
                 NextRow::NotDue | NextRow::Blocked => return,
             }
         }

@@ -1,7 +1,7 @@
-//! Writes, flushes and trims: acceptance into the write buffer in order, programming of rows, completion.
+//! Writes, flushes and trims: acceptance into the write buffer in order, and completion.
 
 use ufs::{Content, DataOut, LpaRun, Op};
-use units::{Lpa, Ppa, SEGMENT_ENTRIES, Seq, Superblock};
+use units::{Lpa, Ppa, SEGMENT_ENTRIES, Seq};
 
 use super::state::Engine;
 use super::waiting::Flushing;
@@ -9,23 +9,11 @@ use crate::core::DeviceEvent;
 use crate::core::ops::ProgramReason;
 use crate::sabotage::Sabotage;
 use crate::seat::{Commit, Mapping};
-use crate::space::blocks::Stream;
-use crate::sram::buffer::{BufId, WriteBuffer};
 use crate::sram::pool::Owner;
 use crate::write_path::Turn;
 
 /// Units that one log entry of a trim covers; a trim is handled this many units at a time.
 const TRIM_RUN: u32 = 32;
-
-/// What can be done for a queue of host data.
-pub(super) enum NextRow {
-    /// So many units can be programmed.
-    Of(u32),
-    /// Units wait for a full row.
-    NotDue,
-    /// The row waits for a superblock, its record or room in the log.
-    Blocked,
-}
 
 impl<M: Mapping> Engine<M> {
     /// Accepts writes, flushes and trims, in order, as long as there is room.
@@ -206,132 +194,6 @@ impl<M: Mapping> Engine<M> {
             self.map.trimmed(&mut self.core, at, n, seq);
             self.commands[usize::from(tag)].accepted += n;
         }
-    }
-
-    /// Programs full rows of host data. Short rows are programmed when a flush, a FUA write or the idle timer asks for
-    /// it.
-    #[inline(never)]
-    pub(super) fn program_host_data(&mut self) {
-        self.program_rows();
-    }
-
-    /// [`Firmware::program_host_data`], inlined for speed: every event calls it.
-    #[inline(always)]
-    pub(super) fn program_rows(&mut self) {
-        if self.core.buffer.held() == 0 {
-            return;
-        }
-        if !self.core.buffer.fua_queue.is_empty() && !self.program_fua_rows() {
-            return;
-        }
-        while self.core.exclusive_job().is_none() && !self.core.buffer.queue.is_empty() {
-            let (queued, forced) = (self.core.buffer.queue.len() as u32, self.core.buffer.is_forced());
-            match self.next_row(queued, forced, true) {
-                NextRow::Of(n) => self.program_row(Stream::Host, n, |buffer| buffer.queue.pop_front()),
-                NextRow::NotDue | NextRow::Blocked => break,
-            }
-        }
-        if !self.core.buffer.apart_queue.is_empty() {
-            self.program_apart_rows();
-        }
-    }
-
-    /// Programs FUA units, in rows of their own. False if they have to wait for something that the rows of other host
-    /// data must not take before them.
-    #[inline(never)]
-    fn program_fua_rows(&mut self) -> bool {
-        while self.core.exclusive_job().is_none() && !self.core.buffer.fua_queue.is_empty() {
-            let (queued, served) = match self.core.parts_host_data() {
-                true => self.fua_of_a_kind(),
-                false => (self.core.buffer.fua_queue.len() as u32, true),
-            };
-            match self.next_row(queued, self.core.buffer.is_fua_forced(), served) {
-                NextRow::Of(n) => self.program_row(Stream::Host, n, |buffer| buffer.fua_queue.pop_front()),
-                // The rest of the command has not been accepted.
-                NextRow::NotDue => return true,
-                NextRow::Blocked => return false,
-            }
-        }
-        true
-    }
-
-    /// The next row of a queue of so many units, all of which WriteBooster serves or none. Opens a superblock for it if
-    /// need be.
-    #[inline(always)]
-    pub(super) fn next_row(&mut self, queued: u32, forced: bool, served: bool) -> NextRow {
-        if self.core.cfg.slc.booster.is_some() {
-            self.core.blocks.choose_mode(served);
-        }
-        if self.core.blocks.room_in_row(Stream::Host) == 0 {
-            if queued < self.core.layout.row_units() && !forced {
-                return NextRow::NotDue;
-            }
-            if !self.open_for_host() {
-                return NextRow::Blocked;
-            }
-        }
-        self.row_of(Stream::Host, queued, forced)
-    }
-
-    /// The next row in the open superblock of a stream.
-    #[inline(always)]
-    pub(super) fn row_of(&self, stream: Stream, queued: u32, forced: bool) -> NextRow {
-        let row = self.core.blocks.room_in_row(stream);
-        if queued < row && !forced {
-            return NextRow::NotDue;
-        }
-        let n = queued.min(row);
-        if !self.core.records.recorded(stream) || self.map.room(&self.core) < n as usize {
-            return NextRow::Blocked;
-        }
-        NextRow::Of(n)
-    }
-
-    #[inline(never)]
-    fn open_for_host(&mut self) -> bool {
-        if !self.core.records.ready() {
-            return false;
-        }
-        // What is left to write when a device only reads may take the reserve, because no more will come.
-        let short = self.core.blocks.free() <= self.core.cfg.gc.reserve && !self.core.blocks.next_is_kept();
-        if short && !self.core.is_read_only() {
-            self.map.starved(&mut self.core);
-            return false;
-        }
-        if !self.map.may_open(&mut self.core, Stream::Host) {
-            return false;
-        }
-        let Some(sb) = self.core.blocks.open_next(Stream::Host) else { return false };
-        self.opened(Stream::Host, sb, ProgramReason::Background);
-        true
-    }
-
-    /// A superblock has been opened. Writes the record of log blocks that recovery needs.
-    pub(super) fn opened(&mut self, stream: Stream, sb: Superblock, reason: ProgramReason) {
-        self.core.nand.set_slc(sb, self.core.blocks.slc().holds(sb));
-        self.map.opened(&mut self.core, sb);
-        let mut log_blocks = self.map.log_blocks(&self.core);
-        let held: Vec<Superblock> = self.core.trims.held().filter(|sb| !log_blocks.contains(sb)).collect();
-        log_blocks.extend(held);
-        log_blocks.retain(|&block| block != sb || !self.core.sabotaged(Sabotage::ForgetLogBlock));
-        self.core.write_record(stream, log_blocks, reason);
-    }
-
-    #[inline(always)]
-    pub(super) fn program_row(&mut self, stream: Stream, n: u32, next: impl Fn(&mut WriteBuffer) -> Option<BufId>) {
-        let seq = self.core.take_seq(n);
-        let mut items = std::mem::take(&mut self.core.row_lists.items);
-        items.extend((0..n).map(|_| u32::from(next(&mut self.core.buffer).expect("counted above"))));
-        if self.map.rows_in_order() {
-            // Of two versions of an address the newer one stays behind, and gets the later number.
-            items.sort_by_key(|&item| self.core.buffer.unit(item as u16).0);
-        }
-        self.submit_row(stream, &items, seq);
-        items.clear();
-        self.core.row_lists.items = items;
-        self.core.units_to_log += n as usize;
-        self.gc.earn(n, self.core.blocks.free());
-        self.core.idle_gc_is_futile = false;
     }
 
     #[inline(always)]

@@ -18,13 +18,7 @@ fn booster_of(limit_groups: u64, max_defer: Option<Nanos>, eager: bool) -> Hpb {
         superblocks: 1,
         superblock_units: 64,
         hpb_group_entries: GROUP,
-        hpb_entry_bytes: 8,
-        hpb_region_groups: 1,
-        hpb_max_blocks: 128,
-        hpb_device_control: false,
-        map_page_entries: 1024,
-        map_cache_entries: 2048,
-        victims: ufs::Victims::GREEDY,
+        ..DeviceInfo::USUAL
     };
     let own = Params { eager, ..Params::default() };
     let mut hpb = attach(&own, limit_groups * u64::from(GROUP) * 8, &info);
@@ -40,12 +34,7 @@ fn plain_booster(limit_bytes: u64) -> Hpb {
         superblock_units: 64,
         hpb_group_entries: GROUP,
         hpb_entry_bytes: 4,
-        hpb_region_groups: 1,
-        hpb_max_blocks: 128,
-        hpb_device_control: false,
-        map_page_entries: 1024,
-        map_cache_entries: 2048,
-        victims: ufs::Victims::GREEDY,
+        ..DeviceInfo::USUAL
     };
     let mut hpb = attach(&Params::default(), limit_bytes, &info);
     hpb.idle = Nanos(100);

@@ -58,19 +58,7 @@ mod tests {
     use crate::request::RequestOp;
 
     fn info() -> DeviceInfo {
-        DeviceInfo {
-            capacity_units: 1 << 20,
-            superblocks: 256,
-            superblock_units: 4096,
-            map_page_entries: 1024,
-            map_cache_entries: 2048,
-            victims: ufs::Victims::GREEDY,
-            hpb_group_entries: 1024,
-            hpb_entry_bytes: 8,
-            hpb_region_groups: 1,
-            hpb_max_blocks: 128,
-            hpb_device_control: false,
-        }
+        DeviceInfo { hpb_group_entries: 1024, ..DeviceInfo::USUAL }
     }
 
     fn command(tag: u8, op: Op) -> Command {

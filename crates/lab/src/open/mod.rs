@@ -207,10 +207,7 @@ fn describe(workload: &str) -> Result<Described, LabError> {
     if fio::looks_like_job(&text) && text.lines().any(|line| line.trim().eq_ignore_ascii_case("[global]")) {
         return Ok(Described::Job(JobText { name: workload.into(), text }));
     }
-    let tables: toml::Table = text.parse().map_err(|error: toml::de::Error| {
-        let line = 1 + text[..error.span().map_or(0, |span| span.start)].matches('\n').count();
-        in_file(workload, format!("line {line}: {}", error.message()))
-    })?;
+    let tables = params::parse(&text).map_err(|error| in_file(workload, error))?;
     if let Some((_, described, _)) = TABLES.iter().find(|(name, ..)| tables.contains_key(*name)) {
         return Ok(described(text));
     }

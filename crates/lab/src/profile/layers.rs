@@ -129,10 +129,7 @@ impl Layer {
 
     fn parse(text: &str) -> Result<Layer, String> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut root: Table = text.parse().map_err(|e: toml::de::Error| {
-            let line = e.span().map_or(1, |s| 1 + text[..s.start.min(text.len())].matches('\n').count());
-            format!("line {line}: {}", e.message())
-        })?;
+        let mut root = params::parse(text)?;
         if root.is_empty() {
             let what =
                 "a profile has extends = \"hp-ufs\" (or another) and what differs, or all keys of docs/profile.md";

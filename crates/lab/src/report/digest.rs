@@ -1,6 +1,7 @@
 //! A fingerprint of a run.
 
-use ufs::{Content, DataIn};
+use ufs::{Content, DataIn, Status};
+use units::{Lpa, SimTime};
 
 /// A 64-bit hash of a sequence of words: the word-wise relative of FNV-1a, with a rotation so that high bits
 /// reach low ones. Good against accidents, not against malice.
@@ -18,6 +19,15 @@ impl Digest {
     #[inline]
     pub fn word(&mut self, word: u64) {
         self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+
+    /// Adds a completion: what it was (as a number of [`WorkOp`](workload::WorkOp)), how it ended, of which units, what it has returned ([`of_data`]), and when.
+    #[inline(always)]
+    pub fn completion(&mut self, kind: usize, status: Status, (lpa, len): (Lpa, u32), content: u64, now: SimTime) {
+        self.word((kind as u64) << 32 | u64::from(lpa.0));
+        self.word((status as u64) << 32 | u64::from(len));
+        self.word(content);
+        self.word(now.0);
     }
 
     /// Adds bytes, and their number so that neighbouring strings cannot be confused.

@@ -226,10 +226,7 @@ impl Measure {
     /// A request has completed.
     #[inline(always)]
     pub fn completed(&mut self, slot: &Slot, now: SimTime) {
-        self.digest.word((slot.kind as u64) << 32 | u64::from(slot.lpa.0));
-        self.digest.word((slot.status as u64) << 32 | u64::from(slot.len));
-        self.digest.word(slot.content);
-        self.digest.word(now.0);
+        self.digest.completion(slot.kind as usize, slot.status, (slot.lpa, slot.len), slot.content, now);
         if !slot.measured {
             return;
         }

@@ -1,5 +1,5 @@
-//! Driver, link and device with one clock. Every loop that couples them is this one: that of a run, and the bench of
-//! the power-cut campaign.
+//! Driver, link and device with one clock. Every loop that couples them is this one: that of a run, that of a live
+//! device, and the bench of the power-cut campaign.
 
 pub(crate) mod assemble;
 pub(crate) mod cache;

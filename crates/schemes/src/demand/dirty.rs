@@ -1,8 +1,8 @@
 //! Which cached entries differ from flash, by translation page.
 
+use lists::Bits;
 use units::{Lpa, MapUnit};
 
-use super::bits::Bits;
 use ftl::seat::MapUnits;
 
 /// The dirty entries of a cache.

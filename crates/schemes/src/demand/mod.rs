@@ -42,7 +42,6 @@
 //! equations of MAP+ (Sec. IV-A) from miss ratio, dirty ratio and write amplification.
 
 mod ahead;
-mod bits;
 mod cmt;
 mod coldest;
 mod ctp;

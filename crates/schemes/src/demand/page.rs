@@ -3,9 +3,9 @@
 //! The other entries are what they are on flash ([`Core::unchanged_entry`]), so that a page comes and leaves without
 //! 4 KiB being copied. Most pages stay for few changes, which lie beside each other.
 
+use lists::Bits;
 use units::{Lpa, MapUnit, Ppa, UNIT_BYTES};
 
-use super::bits::Bits;
 use ftl::seat::{Core, MapUnits, MapView};
 
 /// Entries of a translation page have at least 4 bytes.

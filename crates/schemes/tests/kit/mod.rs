@@ -8,12 +8,12 @@ use ftl::{
     SramConfig, WritePathConfig,
 };
 use nand::{CellTiming, Counters, FreeWork, Geometry, MetadataPrograms, Sharing, Suspend, Timing};
-use ufs::{Command, DataIn, DataOut, Op, Response, Status, Tag};
+use ufs::{Command, DataIn, DataOut, Op, Protocol, Response, Status, Tag};
 use units::{Lpa, Nanos, Seq, SimTime};
 
 /// Schemes that work with any host.
 pub fn self_reliant() -> impl Iterator<Item = MappingKind> {
-    ufsim_schemes::all().iter().copied().filter(|kind| kind.works_alone())
+    ufsim_schemes::all().iter().copied().filter(|kind| kind.speaks() != Protocol::HpUfs)
 }
 
 /// A device of a few MiB on which everything happens often: 2 dies, superblocks of 256 units, 4 segments.

@@ -7,19 +7,8 @@ use units::{Lpa, Ppa, SegmentId, Seq, Superblock};
 use super::input::Input;
 
 /// The largest device that addresses allow, so that every group exists.
-const INFO: DeviceInfo = DeviceInfo {
-    capacity_units: u32::MAX,
-    superblocks: 65535,
-    superblock_units: 65536,
-    hpb_group_entries: 4096,
-    hpb_entry_bytes: 8,
-    hpb_region_groups: 1,
-    hpb_max_blocks: 128,
-    hpb_device_control: false,
-    map_page_entries: 1024,
-    map_cache_entries: 2048,
-    victims: ufs::Victims::GREEDY,
-};
+const INFO: DeviceInfo =
+    DeviceInfo { capacity_units: u32::MAX, superblocks: 65535, superblock_units: 65536, ..DeviceInfo::USUAL };
 
 /// The same with plain HPB entries.
 const PLAIN: DeviceInfo = DeviceInfo { hpb_entry_bytes: 4, ..INFO };

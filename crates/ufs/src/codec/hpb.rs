@@ -401,19 +401,8 @@ pub(super) mod tests {
     use super::*;
 
     /// Groups that are regions.
-    pub(in crate::codec) const INFO: DeviceInfo = DeviceInfo {
-        capacity_units: u32::MAX,
-        superblocks: 1,
-        superblock_units: 64,
-        hpb_group_entries: 4096,
-        hpb_entry_bytes: 8,
-        hpb_region_groups: 1,
-        hpb_max_blocks: 128,
-        hpb_device_control: false,
-        map_page_entries: 1024,
-        map_cache_entries: 2048,
-        victims: crate::Victims::GREEDY,
-    };
+    pub(in crate::codec) const INFO: DeviceInfo =
+        DeviceInfo { capacity_units: u32::MAX, superblocks: 1, superblock_units: 64, ..DeviceInfo::USUAL };
 
     /// 1 TiB with subregions of 2 MiB in regions of 16 MiB.
     const LARGE: DeviceInfo =

@@ -26,13 +26,7 @@
 //! use ufsim_ufs::{Command, DataOut, DeviceInfo, Op, Tag};
 //! use units::{Lpa, Ppa, Seq};
 //!
-//! let info = DeviceInfo {
-//!     capacity_units: 1 << 20, superblocks: 256, superblock_units: 4096, map_page_entries: 1024,
-//!     map_cache_entries: 2048,
-//!     victims: ufsim_ufs::Victims::GREEDY,
-//!     hpb_group_entries: 4096, hpb_entry_bytes: 8, hpb_region_groups: 1, hpb_max_blocks: 128,
-//!     hpb_device_control: false,
-//! };
+//! let info = DeviceInfo::USUAL;
 //! let op = Op::MappedRead { lpa: Lpa(7), len: 1, ppa: Some(Ppa(41)) };
 //! let command = Command { tag: Tag(3), op, host_seq: Seq(99), freed: None, data: DataOut::None };
 //! let mut bytes = Vec::new();

@@ -8,6 +8,7 @@ use units::{Lpa, Nanos, UNIT_BYTES};
 
 use super::around::Surroundings;
 use super::job::Region;
+use crate::rng::fnv;
 use crate::{SECTOR_BYTES, WorkOp, formats};
 
 /// Longest access: what an outstanding request can be remembered with.
@@ -120,10 +121,4 @@ impl<'a> Logs<'a> {
         let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         self.by_path.into_iter().map(move |(path, log)| (name(&path), log))
     }
-}
-
-/// FNV-1a.
-fn fnv(bytes: &[u8]) -> u64 {
-    let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }

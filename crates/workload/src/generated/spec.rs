@@ -105,10 +105,7 @@ impl Generated {
     /// Text that does not parse, unknown keys, values that are not allowed, with what is.
     pub fn parse(text: &str, origin: &str) -> Result<Generated, GeneratedError> {
         let wrong = |error: &dyn Display| GeneratedError(format!("{origin}: {error}"));
-        let file: Table = text.parse().map_err(|error: toml::de::Error| {
-            let line = 1 + text[..error.span().map_or(0, |span| span.start)].matches('\n').count();
-            wrong(&format!("line {line}: {}", error.message()))
-        })?;
+        let file = params::parse(text).map_err(|error| wrong(&error))?;
         if let Some(other) = file.keys().find(|key| !TABLES.contains(&key.as_str())) {
             let tables = "[generated], [activity.NAME], [sources] or [assumed]";
             return Err(wrong(&format!("{other}: unknown table, must be {tables}")));

@@ -73,12 +73,12 @@ impl Core {
 
     /// What GC is wanted for in idle time, and how long the device has to be idle for it, as far as the device knows.
     pub(crate) fn idle_gc_wanted(&self) -> Option<(Reason, Nanos)> {
-        if !self.cfg.works_in_idle_time() || self.idle_gc_is_futile {
+        if !self.cfg.works_in_idle_time() {
             return None;
         }
-        let idle =
-            self.cfg.gc.idle.filter(|idle| self.blocks.free() < idle.until).map(|idle| (Reason::Idle, idle.after));
-        let fold = self.folds_after().map(|after| (Reason::Fold, after));
+        let short = self.cfg.gc.idle.filter(|idle| !self.futile.collect && self.blocks.free() < idle.until);
+        let idle = short.map(|idle| (Reason::Idle, idle.after));
+        let fold = self.folds_after().filter(|_| !self.futile.fold).map(|after| (Reason::Fold, after));
         idle.into_iter().chain(fold).min_by_key(|&(_, after)| after)
     }
 

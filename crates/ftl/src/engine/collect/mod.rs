@@ -50,7 +50,8 @@ impl<M: Mapping> Engine<M> {
         }
         let must = match reason {
             Reason::Due | Reason::Refresh => true,
-            Reason::Fold => self.must_fold(),
+            // A victim of before has to go first.
+            Reason::Fold => M::HOST != HostRole::KeepsMapping,
             Reason::Idle => false,
         };
         if !must && !self.is_worth() {
@@ -74,12 +75,16 @@ impl<M: Mapping> Engine<M> {
             self.map.starved(&mut self.core);
             return false;
         }
+        self.begin_step(free, budget);
+        self.scan_random_pages();
+        true
+    }
+
+    fn begin_step(&mut self, free: u32, budget: usize) {
         self.core.begin_job(Job::Gc);
         self.core.stats.gc_steps += 1;
         self.core.stats.gc_urgent_steps += u64::from(self.gc.urgent(free));
         self.gc.begin_step(budget);
-        self.scan_random_pages();
-        true
     }
 
     /// True if commands can go on beside the present step. Where something waits for its end, they have to wait, too,
@@ -136,10 +141,7 @@ impl<M: Mapping> Engine<M> {
     }
 
     fn begin_to_program(&mut self, free: u32) -> bool {
-        self.core.begin_job(Job::Gc);
-        self.core.stats.gc_steps += 1;
-        self.core.stats.gc_urgent_steps += u64::from(self.gc.urgent(free));
-        self.gc.begin_step(0);
+        self.begin_step(free, 0);
         self.gc.phase = Phase::Program;
         true
     }
@@ -155,9 +157,9 @@ impl<M: Mapping> Engine<M> {
             None
         };
         let refresh = if reason == Reason::Refresh { self.core.refresh_due() } else { None };
-        // Where the host wants a flush, no other superblock does in place of one that the log still names, nor does one
-        // for a refresh. A host that names victims is asked for it, and may have named another before.
-        let only = fold.filter(|_| self.must_fold()).or(refresh.filter(|_| M::HOST != HostRole::KeepsMapping));
+        // No other superblock does in place of one to be folded that the log still names, nor does one for a refresh. A
+        // host that names victims is asked for it, and may have named another before.
+        let only = fold.or(refresh.filter(|_| M::HOST != HostRole::KeepsMapping));
         let found = self.map.victim(&mut self.core, fold.or(refresh).or(level));
         let Some(mut victim) = found.filter(|victim| only.is_none_or(|sb| sb == victim.sb)) else {
             if only.is_some() {
@@ -170,6 +172,9 @@ impl<M: Mapping> Engine<M> {
             }
             return false;
         };
+        if reason == Reason::Idle && M::HOST != HostRole::KeepsMapping && !self.gains_enough(&victim) {
+            return false;
+        }
         victim.wear &= fold != Some(victim.sb);
         self.core.stats.slc_victims += u64::from(self.core.blocks.slc().holds(victim.sb));
         victim.refresh = victim.wear && self.core.refresh_due() == Some(victim.sb);

@@ -189,7 +189,7 @@ impl HpUfs {
             if let Some(ppa) = new {
                 let block = self.validity.set(ppa);
                 self.validity.written(block, entry.seq.plus(i));
-                self.pending.refused.remove(block.index());
+                self.pending.refused.remove(block.0);
             }
             self.stats.units_applied += 1;
         }
@@ -216,7 +216,7 @@ impl HpUfs {
         self.stats.units_discarded += 1;
         if let Some(ppa) = new {
             let block = self.validity.block_of(ppa);
-            self.pending.refused.remove(block.index());
+            self.pending.refused.remove(block.0);
             if self.validity.count(block) == 0 {
                 self.freed.push(block);
             }

@@ -174,7 +174,7 @@ impl HpUfs {
     pub(super) fn hint_write(&mut self, segment: SegmentId) {
         assert!(segment.index() < self.cache.segments(), "the device asks for {segment}, which it has not got");
         let on_its_way = |w: &Writing| w.segment == segment && w.seq == self.host_seq;
-        if self.pending.writing.iter().any(on_its_way) || !self.pending.is_hinted.insert(segment.index()) {
+        if self.pending.writing.iter().any(on_its_way) || !self.pending.is_hinted.insert(segment.0) {
             return;
         }
         if let Lookup::Cached(slot) = self.cache.lookup(segment) {
@@ -191,7 +191,7 @@ impl HpUfs {
                 self.cache.lookup(segment) != Lookup::Loading && !self.pending.is_writing(segment)
             })?;
         let segment = self.pending.hinted.remove(position)?;
-        self.pending.is_hinted.remove(segment.index());
+        self.pending.is_hinted.remove(segment.0);
         Some(segment)
     }
 
@@ -324,7 +324,7 @@ impl HpUfs {
         }
         self.stats.bitmaps_refused += 1;
         if reason == BitmapFor::Gc {
-            self.pending.refused.insert(block.index());
+            self.pending.refused.insert(block.0);
         }
     }
 }

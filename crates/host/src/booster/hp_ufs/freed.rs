@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
+use lists::Bits;
 use units::Superblock;
 
-use super::bits::Bits;
 use super::validity::Validity;
 
 /// Freed blocks in the order in which they became free, each once.
@@ -16,13 +16,13 @@ pub(crate) struct Freed {
 
 impl Freed {
     /// No block is free.
-    pub fn new(blocks: usize) -> Freed {
+    pub fn new(blocks: u32) -> Freed {
         Freed { queue: VecDeque::new(), queued: Bits::new(blocks) }
     }
 
     /// A block has just lost its last valid page, or got a page that was invalid from the start.
     pub fn push(&mut self, block: Superblock) {
-        if self.queued.insert(block.index()) {
+        if self.queued.insert(block.0) {
             self.queue.push_back(block);
         }
     }
@@ -31,7 +31,7 @@ impl Freed {
     #[inline]
     pub fn pop(&mut self, validity: &Validity) -> Option<Superblock> {
         while let Some(block) = self.queue.pop_front() {
-            self.queued.remove(block.index());
+            self.queued.remove(block.0);
             if validity.count(block) == 0 {
                 return Some(block);
             }
@@ -48,19 +48,7 @@ mod tests {
 
     #[test]
     fn a_block_is_told_once_and_only_while_it_is_free() {
-        let info = DeviceInfo {
-            capacity_units: 64,
-            superblocks: 3,
-            superblock_units: 64,
-            hpb_group_entries: 4096,
-            hpb_entry_bytes: 8,
-            hpb_region_groups: 1,
-            hpb_max_blocks: 128,
-            hpb_device_control: false,
-            map_page_entries: 1024,
-            map_cache_entries: 2048,
-            victims: ufs::Victims::GREEDY,
-        };
+        let info = DeviceInfo { capacity_units: 64, superblocks: 3, superblock_units: 64, ..DeviceInfo::USUAL };
         let mut validity = Validity::new(&info);
         let mut freed = Freed::new(3);
         for block in [2, 1, 2, 0] {

@@ -32,7 +32,6 @@
 mod app_state;
 mod apps;
 mod at_once;
-mod bits;
 mod changes;
 mod commands;
 mod expiry;

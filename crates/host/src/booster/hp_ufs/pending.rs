@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 
+use lists::Bits;
 use ufs::DeviceInfo;
 use units::{SegmentId, Seq, Superblock};
-
-use super::bits::Bits;
 
 /// Idle time begins as if so many polls had brought nothing: the first comes after 128 ms.
 pub(super) const FIRST_IDLE_POLL: u32 = 7;
@@ -62,12 +61,12 @@ impl Pending {
             transferring: false,
             fruitless: None,
             hinted: VecDeque::new(),
-            is_hinted: Bits::new(info.segments() as usize),
+            is_hinted: Bits::new(info.segments()),
             writing: Vec::new(),
             victim: false,
             bitmap_of: None,
             sending_bitmap: false,
-            refused: Bits::new(info.superblocks as usize),
+            refused: Bits::new(info.superblocks),
         }
     }
 

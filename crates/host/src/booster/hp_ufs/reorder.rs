@@ -2,10 +2,9 @@
 
 use std::hash::{Hash, Hasher};
 
+use lists::Bits;
 use ufs::L2pEntry;
 use units::{Lpa, Seq};
-
-use super::bits::Bits;
 
 /// Entries that wait for an earlier one, or for their segment.
 #[derive(Clone)]
@@ -26,7 +25,7 @@ pub(crate) struct ReorderBuffer {
 }
 
 /// Number of places at first. Few numbers wait at a time, whatever the capacity.
-const INITIAL_PLACES: usize = 256;
+const INITIAL_PLACES: u32 = 256;
 
 /// Content of an unused place.
 const UNUSED: L2pEntry = L2pEntry { lpa: Lpa(0), ppa: None, len: 0, seq: Seq(0), source: None };
@@ -68,13 +67,13 @@ impl ReorderBuffer {
             self.widen((last - first).saturating_add(1));
         }
         let at = self.place(number);
-        if self.used.get(at) {
+        if self.used.contains(at) {
             return self.lengthen(at, entry);
         }
         if self.len == self.capacity {
             self.overflow();
         }
-        self.places[at] = entry;
+        self.places[at as usize] = entry;
         self.used.insert(at);
         (self.first, self.last) = (first, last);
         self.len += 1;
@@ -91,7 +90,7 @@ impl ReorderBuffer {
     /// The earliest entry.
     #[inline]
     pub fn first(&self) -> Option<&L2pEntry> {
-        if self.len == 0 { None } else { Some(&self.places[self.place(self.first)]) }
+        if self.len == 0 { None } else { Some(&self.places[self.place(self.first) as usize]) }
     }
 
     /// Removes the earliest entry.
@@ -106,9 +105,9 @@ impl ReorderBuffer {
         if self.len > 0 {
             // All numbers are closer than the number of places, so the next place in use has the next number.
             let next = self.used.first_from(at).or_else(|| self.used.first_from(0)).expect("an entry waits");
-            self.first += (next.wrapping_sub(at) & (self.places.len() - 1)) as u64;
+            self.first += u64::from(next.wrapping_sub(at) & self.last_place());
         }
-        Some(self.places[at])
+        Some(self.places[at as usize])
     }
 
     /// True if no entry waits.
@@ -128,14 +127,20 @@ impl ReorderBuffer {
     }
 
     #[inline]
-    fn place(&self, number: u64) -> usize {
-        number as usize & (self.places.len() - 1)
+    fn place(&self, number: u64) -> u32 {
+        number as u32 & self.last_place()
     }
 
-    fn lengthen(&mut self, at: usize, entry: L2pEntry) -> bool {
-        let longer = entry.len > self.places[at].len;
+    /// Number of places minus one, a mask.
+    #[inline]
+    fn last_place(&self) -> u32 {
+        self.places.len() as u32 - 1
+    }
+
+    fn lengthen(&mut self, at: u32, entry: L2pEntry) -> bool {
+        let longer = entry.len > self.places[at as usize].len;
         if longer {
-            self.places[at] = entry;
+            self.places[at as usize] = entry;
         }
         longer
     }
@@ -146,12 +151,12 @@ impl ReorderBuffer {
         if span > self.capacity as u64 * u64::from(u8::MAX) {
             self.overflow();
         }
-        let (places, used) = unused(span.next_power_of_two() as usize);
+        let (places, used) = unused(span.next_power_of_two() as u32);
         let old = std::mem::replace(&mut self.places, places);
         let old_used = std::mem::replace(&mut self.used, used);
-        for (_, entry) in old.iter().enumerate().filter(|&(at, _)| old_used.get(at)) {
+        for (entry, _) in old.iter().zip(0..).filter(|&(_, at)| old_used.contains(at)) {
             let at = self.place(entry.seq.0);
-            self.places[at] = *entry;
+            self.places[at as usize] = *entry;
             self.used.insert(at);
         }
     }
@@ -166,15 +171,15 @@ impl ReorderBuffer {
 }
 
 /// `n` places, a power of two.
-fn unused(n: usize) -> (Box<[L2pEntry]>, Bits) {
-    (vec![UNUSED; n].into(), Bits::new(n))
+fn unused(n: u32) -> (Box<[L2pEntry]>, Bits) {
+    (vec![UNUSED; n as usize].into(), Bits::new(n))
 }
 
 /// The waiting entries. Their number is limited by the configuration, and the peak is a counter.
 impl Hash for ReorderBuffer {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let used = self.places.iter().enumerate().filter(|&(at, _)| self.used.get(at));
-        used.for_each(|(_, entry)| entry.hash(state));
+        let used = self.places.iter().zip(0..).filter(|&(_, at)| self.used.contains(at));
+        used.for_each(|(entry, _)| entry.hash(state));
         if self.len > 0 {
             (self.first, self.last, self.len).hash(state);
         }

@@ -58,7 +58,7 @@ impl HpUfs {
             wants: Wants::new(info.segments()),
             reorder: ReorderBuffer::new(own.reorder_entries),
             validity: Validity::new(info),
-            freed: Freed::new(info.superblocks as usize),
+            freed: Freed::new(info.superblocks),
             pending: Pending::new(info),
             survey: None,
             apps: None,

@@ -1,9 +1,8 @@
 //! Valid page bitmap and valid page counts (HP-UFS Sec. III-E).
 
+use lists::Bits;
 use ufs::{Candidate, DeviceInfo, Victims};
 use units::{Ppa, Seq, Superblock};
-
-use super::bits::Bits;
 
 /// The units on flash that hold current data, as far as the host knows.
 #[derive(Clone, Hash)]
@@ -111,7 +110,7 @@ impl Validity {
         let of = |victims: Victims, most: u32| {
             let candidates = (0..).map(Superblock).zip(&self.counts).filter_map(|(superblock, &valid)| {
                 let filled = self.filled.get(superblock.index()).copied().unwrap_or(Seq(0));
-                let fits = (1..=most).contains(&valid) && !excluded.get(superblock.index());
+                let fits = (1..=most).contains(&valid) && !excluded.contains(superblock.0);
                 fits.then_some(Candidate { superblock, valid, filled })
             });
             victims.choose(candidates, self.blocks.units, now).map(|one| one.superblock)
@@ -143,19 +142,7 @@ mod tests {
     use super::*;
 
     fn validity(superblock_units: u32) -> Validity {
-        Validity::new(&DeviceInfo {
-            capacity_units: 4096,
-            superblocks: 3,
-            superblock_units,
-            hpb_group_entries: 4096,
-            hpb_entry_bytes: 8,
-            hpb_region_groups: 1,
-            hpb_max_blocks: 128,
-            hpb_device_control: false,
-            map_page_entries: 1024,
-            map_cache_entries: 2048,
-            victims: ufs::Victims::GREEDY,
-        })
+        Validity::new(&DeviceInfo { capacity_units: 4096, superblocks: 3, superblock_units, ..DeviceInfo::USUAL })
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
+use lists::Bits;
 use units::SegmentId;
 
-use super::bits::Bits;
 use crate::request::Part;
 
 /// Queued loads, in order, and parked parts by segment.
@@ -30,7 +30,7 @@ impl Wants {
     pub fn new(segments: u32) -> Wants {
         Wants {
             queue: VecDeque::new(),
-            queued: Bits::new(segments as usize),
+            queued: Bits::new(segments),
             last_parked: vec![0; segments as usize],
             parked: Vec::new(),
             free: Vec::new(),
@@ -39,7 +39,7 @@ impl Wants {
 
     /// Queues a load. False if it is queued already.
     pub fn want(&mut self, segment: SegmentId) -> bool {
-        let fresh = self.queued.insert(segment.index());
+        let fresh = self.queued.insert(segment.0);
         if fresh {
             self.queue.push_back(segment);
         }
@@ -54,7 +54,7 @@ impl Wants {
     /// Removes the next load.
     pub fn pop(&mut self) {
         if let Some(segment) = self.queue.pop_front() {
-            self.queued.remove(segment.index());
+            self.queued.remove(segment.0);
         }
     }
 

@@ -14,15 +14,9 @@ use crate::request::{Part, RequestOp};
 pub(crate) const INFO: DeviceInfo = DeviceInfo {
     capacity_units: 64 * 512,
     superblocks: 16,
-    superblock_units: 4096,
     hpb_group_entries: 512,
-    hpb_entry_bytes: 8,
     hpb_region_groups: 4,
-    hpb_max_blocks: 128,
-    hpb_device_control: false,
-    map_page_entries: 1024,
-    map_cache_entries: 2048,
-    victims: ufs::Victims::GREEDY,
+    ..DeviceInfo::USUAL
 };
 
 /// A random event for a booster: its kind, the app, and the subregion. A number beyond the device comes from a lying

@@ -318,19 +318,7 @@ mod tests {
     use super::*;
 
     fn subregions(tracks_loading: bool) -> Subregions {
-        let info = DeviceInfo {
-            capacity_units: 10_000,
-            superblocks: 8,
-            superblock_units: 4096,
-            hpb_group_entries: 512,
-            hpb_entry_bytes: 8,
-            hpb_region_groups: 1,
-            hpb_max_blocks: 128,
-            hpb_device_control: false,
-            map_page_entries: 1024,
-            map_cache_entries: 2048,
-            victims: ufs::Victims::GREEDY,
-        };
+        let info = DeviceInfo { capacity_units: 10_000, superblocks: 8, hpb_group_entries: 512, ..DeviceInfo::USUAL };
         let mut subregions = Subregions::new(&info, tracks_loading);
         subregions.set_limit(3 * 4096);
         subregions

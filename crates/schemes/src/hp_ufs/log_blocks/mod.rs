@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use lists::Bits;
 use units::{SEGMENT_ENTRIES, SegmentId, Seq, Superblock};
 
 use ftl::EngineConfig;
@@ -15,7 +16,7 @@ use ftl::seat::Blocks;
 #[derive(Debug)]
 struct LogBlock {
     sb: Superblock,
-    segments: Vec<u64>,
+    segments: Bits,
     last_seq: Seq,
 }
 
@@ -24,18 +25,18 @@ struct LogBlock {
 #[cfg_attr(feature = "explore", derive(Clone, Hash))]
 #[derive(Debug)]
 struct UnwrittenTrims {
-    segments: Vec<u64>,
+    segments: Bits,
     first_seq: Seq,
     last_seq: Seq,
 }
 
 impl UnwrittenTrims {
-    fn new(words: usize) -> UnwrittenTrims {
-        UnwrittenTrims { segments: vec![0; words], first_seq: Seq(u64::MAX), last_seq: Seq(0) }
+    fn new(segments: u32) -> UnwrittenTrims {
+        UnwrittenTrims { segments: Bits::new(segments), first_seq: Seq(u64::MAX), last_seq: Seq(0) }
     }
 
     fn may_lack_change(&self, segment: SegmentId, on_flash: Seq) -> bool {
-        self.last_seq > on_flash && bit(&self.segments, segment)
+        self.last_seq > on_flash && self.segments.contains(segment.0)
     }
 }
 
@@ -51,42 +52,37 @@ enum Target {
 #[derive(Debug)]
 pub struct LogBlocks {
     limit: usize,
-    words: usize,
+    segments: u32,
     blocks: VecDeque<LogBlock>,
-    spare: Vec<Vec<u64>>,
+    spare: Vec<Bits>,
     /// Trims that a segment on flash may lack: new ones, and those that writeback handles.
     trims: UnwrittenTrims,
     closing: Option<UnwrittenTrims>,
     /// What writeback handles now, and the next segment of it to examine.
     target: Option<Target>,
-    cursor: usize,
+    cursor: u32,
     /// Segments of the target below this are on flash.
-    verified: usize,
+    verified: u32,
     /// Segments that the host was asked for and has not sent yet.
-    asked: Vec<u64>,
+    asked: Bits,
     unanswered: u32,
-}
-
-fn bit(words: &[u64], segment: SegmentId) -> bool {
-    words[segment.index() / 64] >> (segment.0 % 64) & 1 != 0
 }
 
 impl LogBlocks {
     /// No log blocks.
     pub fn new(cfg: &EngineConfig) -> LogBlocks {
         let segments = cfg.capacity_units.div_ceil(SEGMENT_ENTRIES);
-        let words = segments.div_ceil(64) as usize;
         LogBlocks {
             limit: usize::from(cfg.log.max_log_blocks),
-            words,
+            segments,
             blocks: VecDeque::new(),
             spare: Vec::new(),
-            trims: UnwrittenTrims::new(words),
+            trims: UnwrittenTrims::new(segments),
             closing: None,
             target: None,
             cursor: 0,
             verified: 0,
-            asked: vec![0; words],
+            asked: Bits::new(segments),
             unanswered: 0,
         }
     }
@@ -106,8 +102,8 @@ impl LogBlocks {
 
     /// A superblock was opened. Their number exceeds the limit only when a failed program has to be repeated.
     pub fn add(&mut self, sb: Superblock) {
-        let mut segments = self.spare.pop().unwrap_or_else(|| vec![0; self.words]);
-        segments.fill(0);
+        let mut segments = self.spare.pop().unwrap_or_else(|| Bits::new(self.segments));
+        segments.clear();
         self.blocks.push_back(LogBlock { sb, segments, last_seq: Seq(0) });
     }
 
@@ -116,13 +112,13 @@ impl LogBlocks {
     pub fn note(&mut self, sb: Superblock, segment: SegmentId, seq: Seq) {
         let block = self.blocks.iter_mut().rev().find(|b| b.sb == sb);
         let block = block.expect("a superblock with unsettled programs is a log block");
-        block.segments[segment.index() / 64] |= 1 << (segment.0 % 64);
+        block.segments.insert(segment.0);
         block.last_seq = block.last_seq.max(seq);
     }
 
     /// A trim of this segment, with numbers from `first` to `last`.
     pub fn note_trim(&mut self, segment: SegmentId, first: Seq, last: Seq) {
-        self.trims.segments[segment.index() / 64] |= 1 << (segment.0 % 64);
+        self.trims.segments.insert(segment.0);
         self.trims.first_seq = self.trims.first_seq.min(first);
         self.trims.last_seq = self.trims.last_seq.max(last);
     }
@@ -130,7 +126,7 @@ impl LogBlocks {
     /// Starts writeback of the segments of all trims so far.
     pub fn close_trims(&mut self) {
         if self.closing.is_none() && self.trims.last_seq > Seq(0) {
-            self.closing = Some(std::mem::replace(&mut self.trims, UnwrittenTrims::new(self.words)));
+            self.closing = Some(std::mem::replace(&mut self.trims, UnwrittenTrims::new(self.segments)));
         }
     }
 
@@ -161,7 +157,7 @@ impl LogBlocks {
 
     /// True if the segment may have a change that flash lacks. Its copy on flash is complete up to `on_flash`.
     pub fn may_lack_change(&self, segment: SegmentId, on_flash: Seq) -> bool {
-        let late = self.blocks.iter().any(|b| b.last_seq > on_flash && bit(&b.segments, segment));
+        let late = self.blocks.iter().any(|b| b.last_seq > on_flash && b.segments.contains(segment.0));
         late || self.trims.may_lack_change(segment, on_flash)
             || self.closing.as_ref().is_some_and(|t| t.may_lack_change(segment, on_flash))
     }
@@ -171,10 +167,10 @@ impl LogBlocks {
     }
 
     /// Segments and last number of the target.
-    fn target_work(&self) -> Option<(&[u64], Seq)> {
+    fn target_work(&self) -> Option<(&Bits, Seq)> {
         match self.target? {
-            Target::Trims => self.closing.as_ref().map(|t| (&t.segments[..], t.last_seq)),
-            Target::Block(_) => self.find_target().map(|at| (&self.blocks[at].segments[..], self.blocks[at].last_seq)),
+            Target::Trims => self.closing.as_ref().map(|t| (&t.segments, t.last_seq)),
+            Target::Block(_) => self.find_target().map(|at| (&self.blocks[at].segments, self.blocks[at].last_seq)),
         }
     }
 
@@ -215,34 +211,34 @@ impl LogBlocks {
                 return None;
             }
             let mut ask = None;
-            while let Some(segment) = next_set(segments, cursor) {
-                cursor = segment.index() + 1;
+            while let Some(segment) = segments.first_from(cursor).map(SegmentId) {
+                cursor = segment.0 + 1;
                 let covers_block = |seq: Seq| seq >= last;
                 let safe = covers_block(written(segment)) || coming(segment).is_some_and(covers_block);
-                if !safe && !bit(&self.asked, segment) {
+                if !safe && !self.asked.contains(segment.0) {
                     ask = Some(segment);
                     break;
                 }
             }
             if let Some(segment) = ask {
                 self.cursor = cursor;
-                self.asked[segment.index() / 64] |= 1 << (segment.0 % 64);
+                self.asked.insert(segment.0);
                 self.unanswered += 1;
                 return Some(segment);
             }
             // All other segments have been asked for. Moving the cursor to the end spares the next responses a scan of
             // the bitmap.
-            cursor = self.words * 64;
+            cursor = self.segments;
             let mut waits = self.unanswered > 0;
-            while !waits && let Some(segment) = next_set(segments, verified) {
+            while !waits && let Some(segment) = segments.first_from(verified).map(SegmentId) {
                 if written(segment) < last {
                     if coming(segment).is_none() {
                         // The answer came with too low a number: ask again.
-                        cursor = segment.index();
+                        cursor = segment.0;
                     }
                     waits = true;
                 } else {
-                    verified = segment.index() + 1;
+                    verified = segment.0 + 1;
                 }
             }
             (self.cursor, self.verified) = (cursor, verified);
@@ -256,40 +252,28 @@ impl LogBlocks {
 
     /// The host answered a hint.
     pub fn answered(&mut self, segment: SegmentId) {
-        let mask = 1 << (segment.0 % 64);
-        let word = &mut self.asked[segment.index() / 64];
-        if *word & mask != 0 {
-            *word &= !mask;
+        if self.asked.contains(segment.0) {
+            self.asked.remove(segment.0);
             self.unanswered -= 1;
         }
     }
 
     /// The host has lost what it was asked: what is not on flash yet is asked for again.
     pub fn ask_again(&mut self) {
-        self.asked.fill(0);
+        self.asked.clear();
         (self.unanswered, self.cursor) = (0, self.verified);
     }
 
     /// True if a block waits only for segments that are in SRAM.
     pub fn waits_for_last(&self) -> bool {
-        let done = |(segments, _): (&[u64], Seq)| next_set(segments, self.cursor).is_none();
+        let done = |(segments, _): (&Bits, Seq)| segments.first_from(self.cursor).is_none();
         self.writeback_due() && self.unanswered == 0 && self.target_work().is_some_and(done)
     }
 
     /// SRAM: a segment bitmap and a number per log block, and for trims.
     pub fn table_bytes(&self) -> u64 {
-        (self.limit as u64 + 2) * (8 * self.words as u64 + 8)
+        (self.limit as u64 + 2) * (8 * u64::from(self.segments.div_ceil(64)) + 8)
     }
-}
-
-fn next_set(words: &[u64], from: usize) -> Option<SegmentId> {
-    let mut word = from / 64;
-    let mut bits = *words.get(word)? >> (from % 64) << (from % 64);
-    while bits == 0 {
-        word += 1;
-        bits = *words.get(word)?;
-    }
-    Some(SegmentId((word * 64) as u32 + bits.trailing_zeros()))
 }
 
 #[cfg(test)]

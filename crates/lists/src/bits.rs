@@ -31,16 +31,36 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Bits<W> {
         table::prefetch(&self.words.as_ref()[(at / WORD) as usize]);
     }
 
-    /// Adds a number.
+    /// Adds a number. False if the set had it already.
     #[inline]
-    pub fn insert(&mut self, at: u32) {
-        self.words.as_mut()[(at / WORD) as usize] |= bit(at);
+    pub fn insert(&mut self, at: u32) -> bool {
+        let word = &mut self.words.as_mut()[(at / WORD) as usize];
+        let fresh = *word & bit(at) == 0;
+        *word |= bit(at);
+        fresh
     }
 
     /// Takes a number away.
     #[inline]
     pub fn remove(&mut self, at: u32) {
         self.words.as_mut()[(at / WORD) as usize] &= !bit(at);
+    }
+
+    /// Takes all numbers away.
+    pub fn clear(&mut self) {
+        self.words.as_mut().fill(0);
+    }
+
+    /// The smallest number in the set that is at least `from`.
+    #[inline]
+    pub fn first_from(&self, from: u32) -> Option<u32> {
+        let (words, mut word) = (self.words.as_ref(), from / WORD);
+        let mut bits = words.get(word as usize)? & (u64::MAX << (from % WORD));
+        while bits == 0 {
+            word += 1;
+            bits = *words.get(word as usize)?;
+        }
+        Some(word * WORD + bits.trailing_zeros())
     }
 
     /// The numbers of a range, in order.
@@ -102,8 +122,7 @@ mod tests {
             let (mut set, mut truth) = (Bits::new(700), BTreeSet::new());
             for (at, add) in changes {
                 if add {
-                    set.insert(at);
-                    truth.insert(at);
+                    prop_assert_eq!(set.insert(at), truth.insert(at));
                 } else {
                     set.remove(at);
                     truth.remove(&at);
@@ -111,10 +130,14 @@ mod tests {
             }
             for at in 0..700 {
                 prop_assert_eq!(set.contains(at), truth.contains(&at));
+                prop_assert_eq!(set.first_from(at), truth.range(at..).next().copied());
             }
+            prop_assert_eq!(set.first_from(10_000), None);
             let range = a..(a + n).min(700);
             let found: Vec<u32> = set.within(range.clone()).collect();
             prop_assert_eq!(found, truth.into_iter().filter(|at| range.contains(at)).collect::<Vec<_>>());
+            set.clear();
+            prop_assert_eq!(set.first_from(0), None);
         }
     }
 }
