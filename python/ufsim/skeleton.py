@@ -50,7 +50,11 @@ def skeleton(parent: str, capacity: str, settings: Mapping[str, Setting]) -> str
         if isinstance(values.get(key), int) and values[key] and key not in settings:
             made[key] = max(round(values[key] * share), least)
     # Whatever does not fit is told now.
-    describe_profile(parent, made)
+    try:
+        describe_profile(parent, made)
+    except _core.ConfigError as error:
+        told = f"capacity is '{capacity}', and superblocks have {superblock >> 20} MiB: {error}"
+        raise _core.ConfigError(f"{told}; allowed: another size, or other superblocks") from error
     return text(parent, capacity, made)
 
 

@@ -120,7 +120,7 @@ def test_what_a_log_has_not_is_said(ufsim: Command, logs: list[Path]) -> None:
     done = ufsim("explain", logs[0], "--kind", "trim")
     assert done.returncode == 1 and "kind is 'trim'; allowed: read, write" in done.stderr
     done = ufsim("explain", logs[0], "--process", "nobody")
-    assert done.returncode == 1 and "process is 'nobody'; allowed:" in done.stderr
+    assert done.returncode == 1 and "process is 'nobody'; allowed: no name, as this log has none" in done.stderr
     done = ufsim("explain", logs[0], "--slowest", "-1")
     assert done.returncode == 1 and "slowest is -1" in done.stderr
 

@@ -184,4 +184,6 @@ def test_what_is_no_size_or_fits_no_device_is_told(ufsim: Command) -> None:
         "capacity is 'large'; allowed: a size such as 128g" in ufsim("profiles", "ufs21", "--capacity", "large").stderr
     )
     assert "block numbers travel in 16 bits" in ufsim("profiles", "hp-ufs", "--capacity", "1t").stderr
+    small = ufsim("profiles", "ufs-4.0-512", "--capacity", "64m").stderr.replace("\n", " ")
+    assert "capacity is '64m', and superblocks have 1056 MiB" in small and "another size" in small, small
     assert "--capacity" in ufsim("profiles", "--capacity", "64g").stderr

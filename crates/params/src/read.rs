@@ -46,7 +46,13 @@ impl std::error::Error for ParamError {}
 pub fn parse(text: &str) -> Result<Table, String> {
     text.parse().map_err(|error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start.min(text.len()));
-        format!("line {}: {}", 1 + text[..at].matches('\n').count(), error.message())
+        let before = text[..at].matches('\n').count();
+        // The parser has no words of its own for a number that no table can hold.
+        let problem = match error.message().starts_with("invalid type: integer") {
+            true => format!("{}: must fit 64 bits", text.lines().nth(before).unwrap_or_default().trim()),
+            false => error.message().into(),
+        };
+        format!("line {}: {problem}", before + 1)
     })
 }
 
@@ -108,4 +114,16 @@ pub fn check(name: &str, table: &Table, fields: &[Field]) -> Result<Table, Param
         checked.insert(f.key.into(), value);
     }
     Ok(checked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_toml_is_told_with_its_line() {
+        let told = |text| parse(text).expect_err("no TOML");
+        assert!(told("a = 1\nb =").starts_with("line 2: "), "{}", told("a = 1\nb ="));
+        assert_eq!(told("[t]\n a = 99999999999999999999 "), "line 2: a = 99999999999999999999: must fit 64 bits");
+    }
 }

@@ -147,6 +147,8 @@ class Log:
             taken = taken & (self._kind == KINDS.index(kind))
         if process is not None:
             names = [self._processes[place] for place in np.unique(self._process[self._measured]) if place >= 0]
+            if not names:
+                raise _core.ConfigError(f"process is '{process}'; allowed: no name, as this log has none")
             check_choice("process", process, sorted(names))
             taken = taken & (self._process == self._processes.index(process))
         rows = np.flatnonzero(taken)
