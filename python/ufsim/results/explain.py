@@ -146,7 +146,8 @@ class Log:
             check_choice("kind", kind, self.kinds())
             taken = taken & (self._kind == KINDS.index(kind))
         if process is not None:
-            names = [self._processes[place] for place in np.unique(self._process[self._measured]) if place >= 0]
+            named = [self._processes[place] for place in np.unique(self._process[self._measured]) if place >= 0]
+            names = [name for name in named if name]
             if not names:
                 raise _core.ConfigError(f"process is '{process}'; allowed: no name, as this log has none")
             check_choice("process", process, sorted(names))

@@ -11,7 +11,8 @@
 //! - `state`: one command per tag. `waiting`: the queues of work that waits.
 //! - `stays`, `activity`: what is noted for those who watch. `firmware`: the engine for whoever does not know
 //!   its mapping scheme. `stored`: flash in a file.
-//! - `front`, `read`, `write`, `loads`, `lookups`, `batch`: commands. `rows`, `hot`, `parted`: programming of user data.
+//! - `front`, `read`, `write`, `loads`, `lookups`, `batch`: commands. `rows`, `hot`, `parted`: programming of user
+//!   data.
 //! - `collect`: GC and metadata GC. `idle_gc`: GC in idle time. `refresh`: of what was read too often.
 //!   `random_copies`: copies at a given rate, for experiments. `failure`: operations that fail.
 //! - `power`, `recover`: loss of power, and recovery.

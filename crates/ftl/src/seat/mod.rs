@@ -90,8 +90,8 @@
 //! }
 //! ```
 //!
-//! A few methods answer without a proof. The documentation of each says for which purpose, and what has to be in SRAM or
-//! read for it: [`Core::addresses`], [`Core::still_names`], [`Core::pages_named_by_bitmap`] and
+//! A few methods answer without a proof. The documentation of each says for which purpose, and what has to be in SRAM
+//! or read for it: [`Core::addresses`], [`Core::still_names`], [`Core::pages_named_by_bitmap`] and
 //! [`Core::pages_known_valid`] for a valid page search, [`Core::restored_run`] for recovery, [`Core::cached_entry`] for
 //! an entry cache, [`Core::unchanged_entry`] for a cache of translation pages. [`Core::still_names`] gives no entry; it
 //! only tells whether a page that was found before is still mapped:

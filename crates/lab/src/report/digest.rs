@@ -21,7 +21,8 @@ impl Digest {
         self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     }
 
-    /// Adds a completion: what it was (as a number of [`WorkOp`](workload::WorkOp)), how it ended, of which units, what it has returned ([`of_data`]), and when.
+    /// Adds a completion: what it was, as a number of [`WorkOp`](workload::WorkOp), how it ended, of which units, what
+    /// it has returned ([`of_data`]), and when.
     #[inline(always)]
     pub fn completion(&mut self, kind: usize, status: Status, (lpa, len): (Lpa, u32), content: u64, now: SimTime) {
         self.word((kind as u64) << 32 | u64::from(lpa.0));
