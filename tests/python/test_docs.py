@@ -251,15 +251,17 @@ def test_what_the_page_on_devices_of_today_concludes_of_applications_is_in_its_r
     assert max(ideal) <= 10 and 0.6 < sum(hpb) / sum(ideal) < 0.75
     assert max(max(means("pixel4-used", scheme)) for scheme in uses.COMPARED) < 3.5
     sure = [app for app in apps if (cell := reads[uses.AS_IT_IS, app, "hp-ufs"])[0] > (cell[1] or 0)]
-    assert sure == ["pubg", "genshin_impact"]
+    assert sorted(sure) == ["genshin_impact", "pubg", "telegram"]
+    lost = [app for app in apps if (cell := reads[uses.AS_IT_IS, app, "hp-ufs"])[0] < -(cell[1] or 0)]
+    assert lost == ["chrome"]
     hosted = ("10 MiB of host memory", "host memory for all")
     assert means(hosted[0], "hp-ufs") == pytest.approx(means(hosted[1], "hp-ufs"), abs=0.05)
     assert max(means("ufs-4.0-512", "ideal")) <= 10
     boosted = [reads["WriteBooster", app, scheme] for app in apps for scheme in ("hpb", "ideal")]
     plain = [reads[uses.AS_IT_IS, app, scheme] for app in apps for scheme in ("hpb", "ideal")]
-    assert max(abs(one[0] - other[0]) for one, other in zip(boosted, plain, strict=True)) < 1
+    assert max(abs(one[0] - other[0]) for one, other in zip(boosted, plain, strict=True)) < 2
     model = {name: reads[name, uses.MODEL, "hpb"][0] for name in (uses.AS_IT_IS, hosted[0])}
-    assert 10 < model[uses.AS_IT_IS] < 11 and 3 < model[hosted[0]] < 4
+    assert model[uses.AS_IT_IS] == pytest.approx(12, abs=0.5) and 3 < model[hosted[0]] < 4
     without, chance = reads["no SLC cache", "telegram", "ufs-compressed"]
     assert abs(without) <= (chance or 0)
 
