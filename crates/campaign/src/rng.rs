@@ -7,8 +7,8 @@ use units::splitmix64;
 pub struct Rng(u64);
 
 impl Rng {
-    /// The sequence of a seed. Seeds are mixed, so that neighbours have nothing in common. Sequences
-    /// of xorshift differ as regularly as their seeds do: what a case needs could be missing in hundreds of them.
+    /// The sequence of a seed. Seeds are mixed, so that neighbours have nothing in common. Sequences of xorshift differ
+    /// as regularly as their seeds do: what a case needs could be missing in hundreds of them.
     pub fn new(seed: u64) -> Rng {
         Rng(splitmix64(seed) | 1)
     }

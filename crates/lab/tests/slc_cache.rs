@@ -84,7 +84,11 @@ fn in_idle_time_the_cache_is_folded_under_every_scheme() {
 fn between_bursts_the_cache_is_folded_beside_data_that_are_partly_out_of_date() {
     let (cache, old, bursts, of_burst) = (4, 4 * 4096, 40, 8);
     let set = [("slc.superblocks", cache), ("slc.fold_after_ms", 50), ("host.memory_mib", 64)];
-    for scheme in ["ideal", "ufs", "ufs-compressed", "ufs-tuned", "hpb", "hp-ufs", "leaftl", "dftl", "msftl"] {
+    // GC in idle time that always wants more, is asked sooner than folding, and finds nothing that is worth it.
+    let idle = [("gc.idle_after_ms", 10), ("gc.idle_superblocks", 599)];
+    let schemes = ["ideal", "ufs", "ufs-compressed", "ufs-tuned", "hpb", "leaftl", "dftl", "msftl"];
+    let alone = schemes.iter().chain(&["hp-ufs"]).map(|&scheme| (scheme, set.to_vec()));
+    for (scheme, set) in alone.chain(schemes.map(|scheme| (scheme, [&set[..], &idle].concat()))) {
         let again = (0..old).step_by(16).map(|at| request(WorkOp::Write, at, 1));
         let at = |n: u64| SimTime((n / of_burst + 1) * 1_000_000_000);
         let later = (0..bursts * of_burst)
