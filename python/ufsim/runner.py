@@ -28,6 +28,20 @@ Progress = Callable[[str, str, int, int | None, int], None]
 Cache = StateCache | bool | str | PathLike[str] | None
 
 
+class Keywords(RunOptions, total=False):
+    """What `run` and `compare` may be told besides what they run."""
+
+    seeds: SupportsIndex | None
+    progress: Progress | None
+    cache: Cache
+    log: Log
+    timeline: PathText | None
+    timeline_window: str | None
+    series: PathText | None
+    step: str | None
+    bins: bool
+
+
 class Cancelled(Exception):
     """Raised inside a progress call to stop a simulation whose result nobody wants any more."""
 
@@ -37,17 +51,7 @@ class Cancelled(Exception):
 def run(  # type: ignore[overload-overlap]
     workload: Workload,
     scheme: str = DEFAULT_SCHEME,
-    *,
-    seeds: SupportsIndex | None = None,
-    progress: Progress | None = None,
-    cache: Cache = True,
-    log: Log = False,
-    timeline: PathText | None = None,
-    timeline_window: str | None = None,
-    series: PathText | None = None,
-    step: str | None = None,
-    bins: bool = False,
-    **options: Unpack[RunOptions],
+    **keywords: Unpack[Keywords],
 ) -> Result: ...
 
 
@@ -55,17 +59,7 @@ def run(  # type: ignore[overload-overlap]
 def run(
     workload: Sequence[Workload],
     scheme: str = DEFAULT_SCHEME,
-    *,
-    seeds: SupportsIndex | None = None,
-    progress: Progress | None = None,
-    cache: Cache = True,
-    log: Log = False,
-    timeline: PathText | None = None,
-    timeline_window: str | None = None,
-    series: PathText | None = None,
-    step: str | None = None,
-    bins: bool = False,
-    **options: Unpack[RunOptions],
+    **keywords: Unpack[Keywords],
 ) -> Suite: ...
 
 
@@ -126,17 +120,8 @@ def compare(  # type: ignore[overload-overlap]
     workload: Workload,
     schemes: str | Iterable[str] = DEFAULT_SCHEMES,
     *,
-    seeds: SupportsIndex | None = None,
     jobs: SupportsIndex | None = None,
-    progress: Progress | None = None,
-    cache: Cache = True,
-    log: Log = False,
-    timeline: PathText | None = None,
-    timeline_window: str | None = None,
-    series: PathText | None = None,
-    step: str | None = None,
-    bins: bool = False,
-    **options: Unpack[RunOptions],
+    **keywords: Unpack[Keywords],
 ) -> Comparison: ...
 
 
@@ -145,17 +130,8 @@ def compare(
     workload: Sequence[Workload],
     schemes: str | Iterable[str] = DEFAULT_SCHEMES,
     *,
-    seeds: SupportsIndex | None = None,
     jobs: SupportsIndex | None = None,
-    progress: Progress | None = None,
-    cache: Cache = True,
-    log: Log = False,
-    timeline: PathText | None = None,
-    timeline_window: str | None = None,
-    series: PathText | None = None,
-    step: str | None = None,
-    bins: bool = False,
-    **options: Unpack[RunOptions],
+    **keywords: Unpack[Keywords],
 ) -> Suite: ...
 
 

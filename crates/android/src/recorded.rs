@@ -261,21 +261,15 @@ pub fn scenario_of(session: &Session, trace: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use workload::{Flags, StreamId};
 
     use super::*;
 
     fn request(ms: u64, op: WorkOp, process: u16) -> WorkRequest {
         WorkRequest {
             arrival: SimTime(ms * 1_000_000),
-            sector: 8 * ms,
-            bytes: 4096,
-            line: 1,
             phone_latency: Some(Nanos::from_millis(2)),
-            op,
-            flags: Flags::default(),
             process: ProcessId(process),
-            stream: StreamId(0),
+            ..WorkRequest::plain(op, ms, 1)
         }
     }
 

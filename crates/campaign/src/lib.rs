@@ -16,7 +16,6 @@
 //! - A broken promise panics inside the bench; [`Case::run`] turns that into a value.
 
 mod case;
-pub mod driven;
 mod player;
 pub mod recovery;
 mod report;

@@ -5,7 +5,7 @@ use ftl::{
     WritePathConfig,
 };
 use host::{BoosterKind, HostConfig, RequestOp};
-use nand::{CellTiming, Faults, FreeWork, Geometry, MetadataPrograms, Sharing, Suspend, Timing};
+use nand::{CellTiming, Faults, Geometry, Timing};
 use ufs::{Protocol, Victims};
 use units::{Lpa, Nanos};
 
@@ -231,19 +231,7 @@ fn device_config(row_units: u32, sabotage: Option<Sabotage>) -> DeviceConfig {
             data_superblocks: 8,
             meta_superblocks: 9,
         },
-        timing: Timing {
-            slc: cell,
-            tlc: cell,
-            by_page: None,
-            cache_program: false,
-            sharing: Sharing::NONE,
-            retry: None,
-            suspend: Suspend::NEVER,
-            channel_bytes_per_us: 0,
-            page_register: false,
-            free: FreeWork::Nothing,
-            metadata_programs: MetadataPrograms::Pages,
-        },
+        timing: Timing::of(cell, cell),
         capacity_units: CAPACITY,
         command_cost: Nanos(0),
         idle_flush: Nanos(0),

@@ -12,25 +12,14 @@ use std::sync::Arc;
 
 use crate::common::emmc;
 use ufsim_lab::{RunResult, Workload, simulate_workload};
-use units::SimTime;
-use workload::{Flags, ProcessId, Replay, ReplayMode, Rng, StreamId, Trace, WorkOp, WorkRequest};
+use workload::{Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};
 
 /// Pages of the device that are used: 488 translation pages. DFTL's cache holds 2048 entries.
 const PAGES: u64 = 250_000;
 
 fn request(rng: &mut Rng, page: u64, pages: u64) -> WorkRequest {
-    WorkRequest {
-        arrival: SimTime::START,
-        sector: 8 * page,
-        bytes: 4096 * pages,
-        line: 1,
-        phone_latency: None,
-        // Three of four are writes, as in the random traces of the paper.
-        op: if rng.below(4) == 0 { WorkOp::Read } else { WorkOp::Write },
-        flags: Flags::default(),
-        process: ProcessId(0),
-        stream: StreamId(0),
-    }
+    // Three of four are writes, as in the random traces of the paper.
+    WorkRequest::plain(if rng.below(4) == 0 { WorkOp::Read } else { WorkOp::Write }, page, pages)
 }
 
 /// Clusters of 100 pages, one in every twelfth translation page. DFTL's cache holds half of their entries.

@@ -16,8 +16,7 @@ use crate::common::emmc;
 use ufsim_lab::{RunResult, Spec, Workload, simulate_workload};
 use units::{Nanos, SimTime};
 use workload::{
-    Flags, Footprint, GroupInfo, Next, ProcessId, Progress, Replay, ReplayMode, Rng, Source, StreamId, Ticket, Trace,
-    WorkOp, WorkRequest,
+    Footprint, GroupInfo, Next, Progress, Replay, ReplayMode, Rng, Source, Ticket, Trace, WorkOp, WorkRequest,
 };
 
 /// Times of a page in microseconds (Sec. VI-A).
@@ -38,17 +37,7 @@ fn small(set: &[(&str, serde_json::Value)]) -> Spec {
 
 /// A request for whole pages.
 fn request(op: WorkOp, page: u64, pages: u64) -> WorkRequest {
-    WorkRequest {
-        arrival: SimTime::START,
-        sector: 8 * page,
-        bytes: 4096 * pages,
-        line: 1,
-        phone_latency: None,
-        op,
-        flags: Flags::default(),
-        process: ProcessId(0),
-        stream: StreamId(0),
-    }
+    WorkRequest::plain(op, page, pages)
 }
 
 /// Random requests of 1 to `most` pages over `pages` pages, a share of `writes` per cent of them writes, about `gap_us`

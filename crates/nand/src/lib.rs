@@ -63,19 +63,9 @@
 //!     meta_superblocks: 1,
 //! };
 //! let us = Nanos::from_micros;
-//! let timing = Timing {
-//!     slc: CellTiming { read: us(25), program: us(150), erase: us(5_000) },
-//!     tlc: CellTiming { read: us(60), program: us(550), erase: us(5_000) },
-//!     by_page: None,
-//!     cache_program: false,
-//!     sharing: Sharing::NONE,
-//!     retry: None,
-//!     suspend: Suspend::NEVER,
-//!     channel_bytes_per_us: 1024,
-//!     page_register: true,
-//!     free: FreeWork::Nothing,
-//!     metadata_programs: MetadataPrograms::Pages,
-//! };
+//! let slc = CellTiming { read: us(25), program: us(150), erase: us(5_000) };
+//! let tlc = CellTiming { read: us(60), program: us(550), erase: us(5_000) };
+//! let timing = Timing { channel_bytes_per_us: 1024, page_register: true, ..Timing::of(slc, tlc) };
 //! let mut array = Nand::new(geometry, timing);
 //! let mut wakes = Vec::new();
 //!

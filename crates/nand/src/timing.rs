@@ -154,6 +154,24 @@ impl TimingParams {
 }
 
 impl Timing {
+    /// Cells of these times in a device without any feature that the papers' do without: transfers take no time, each
+    /// read senses its page, and nothing is retried, suspended or free.
+    pub const fn of(slc: CellTiming, tlc: CellTiming) -> Timing {
+        Timing {
+            slc,
+            tlc,
+            by_page: None,
+            channel_bytes_per_us: 0,
+            page_register: false,
+            cache_program: false,
+            sharing: Sharing::NONE,
+            retry: None,
+            suspend: Suspend::NEVER,
+            free: FreeWork::Nothing,
+            metadata_programs: MetadataPrograms::Pages,
+        }
+    }
+
     /// Duration of the cell phase of an operation without a page register hit.
     #[inline]
     pub fn cell(&self, cell: CellType, kind: Kind) -> Nanos {
@@ -222,17 +240,10 @@ mod tests {
 
     fn timing_with(what_if: &WhatIfParams) -> Timing {
         Timing {
-            slc: CellTiming { program: Nanos::from_micros(150), ..CELL },
-            tlc: CELL,
-            by_page: None,
             channel_bytes_per_us: 1200,
-            page_register: false,
-            cache_program: false,
-            sharing: Sharing::NONE,
-            retry: None,
-            suspend: Suspend::NEVER,
             free: what_if.free,
             metadata_programs: what_if.metadata_programs,
+            ..Timing::of(CellTiming { program: Nanos::from_micros(150), ..CELL }, CELL)
         }
     }
 

@@ -77,10 +77,10 @@ mod tests {
     use units::{Nanos, Ppa};
 
     use super::*;
+    use crate::NandEvent;
     use crate::geometry::Geometry;
     use crate::op::{Cause, Priority};
     use crate::timing::{CellTiming, Timing};
-    use crate::{FreeWork, MetadataPrograms, NandEvent};
 
     const READ: Nanos = Nanos(60_000);
     /// A unit at 1024 bytes per microsecond.
@@ -99,25 +99,8 @@ mod tests {
             data_superblocks: 4,
             meta_superblocks: 1,
         };
-        let suspend = crate::Suspend::NEVER;
         let cell = CellTiming { read: READ, program: Nanos(550_000), erase: Nanos(5_000_000) };
-        let free = FreeWork::Nothing;
-        Nand::new(
-            geometry,
-            Timing {
-                slc: cell,
-                tlc: cell,
-                by_page: None,
-                channel_bytes_per_us: 1024,
-                page_register: false,
-                cache_program: false,
-                sharing: crate::Sharing::NONE,
-                retry: None,
-                suspend,
-                free,
-                metadata_programs: MetadataPrograms::Pages,
-            },
-        )
+        Nand::new(geometry, Timing { channel_bytes_per_us: 1024, ..Timing::of(cell, cell) })
     }
 
     fn read(unit: u32) -> Op {

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use units::{Lpa, Nanos, SimTime, UNIT_BYTES};
+use units::{Lpa, Nanos, SimTime};
 use workload::report::{Operations, Report};
 use workload::{
-    Fault, Flags, Footprint, GroupId, GroupInfo, Issued, Next, ProcessId, Progress, SECTOR_BYTES, Source, StreamId,
-    Ticket, WorkOp, WorkRequest, named_stream,
+    Fault, Flags, Footprint, GroupId, GroupInfo, Issued, Next, Progress, Source, Ticket, WorkOp, WorkRequest,
+    named_stream,
 };
 
 use crate::block::{Block, Io};
@@ -242,14 +242,9 @@ impl SqliteSource {
         let (op, first, count, flags) = self.describe(&io);
         let request = WorkRequest {
             arrival: now,
-            sector: u64::from(first.0) * UNIT_BYTES / SECTOR_BYTES,
-            bytes: u64::from(count) * UNIT_BYTES,
             line: self.line,
-            phone_latency: None,
-            op,
             flags,
-            process: ProcessId(0),
-            stream: StreamId(0),
+            ..WorkRequest::plain(op, first.0.into(), count.into())
         };
         self.batch.push(Pending { io, bytes: request.bytes, completed: false });
         self.outstanding += 1;

@@ -1,7 +1,7 @@
 //! SQLite on a device that loses power at any moment, under every mapping scheme: the database is intact afterwards,
 //! with every transaction that had returned.
 
-use campaign::driven::Driven;
+use crate::driven::Driven;
 use campaign::{Defects, Rig, Rng};
 use ftl::{MappingKind, Sabotage};
 use lab::profile::Profile;

@@ -1,6 +1,7 @@
 //! All tests of this folder in one program, because every program takes a while to link.
 
 mod conformance;
+mod driven;
 mod faults;
 mod fuzz_corpus;
 mod malicious_host;

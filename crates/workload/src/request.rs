@@ -79,6 +79,22 @@ pub struct WorkRequest {
 }
 
 impl WorkRequest {
+    /// A request for whole units of 4 KiB at the very beginning: without flags, of process 0 and stream 0, and of no
+    /// line.
+    pub fn plain(op: WorkOp, first_unit: u64, units: u64) -> WorkRequest {
+        WorkRequest {
+            arrival: SimTime::START,
+            sector: first_unit * SECTORS_PER_UNIT,
+            bytes: units * UNIT_BYTES,
+            line: 0,
+            phone_latency: None,
+            op,
+            flags: Flags::default(),
+            process: ProcessId(0),
+            stream: StreamId(0),
+        }
+    }
+
     /// The request widened to whole 4 KiB units: first unit and count. A flush has count 0.
     ///
     /// # Panics
@@ -153,17 +169,7 @@ pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn request(sector: u64, bytes: u64) -> WorkRequest {
-        WorkRequest {
-            arrival: SimTime(0),
-            sector,
-            bytes,
-            line: 1,
-            phone_latency: None,
-            op: WorkOp::Read,
-            flags: Flags::default(),
-            process: ProcessId(0),
-            stream: StreamId(0),
-        }
+        WorkRequest { sector, bytes, ..WorkRequest::plain(WorkOp::Read, 0, 0) }
     }
 
     #[test]

@@ -23,8 +23,8 @@ use units::{AppId, Lpa, Nanos, SimTime, UNIT_BYTES};
 use workload::report::Report;
 use workload::report::phone::PhoneReport;
 use workload::{
-    DriverCall, Flags, Footprint, GroupId, GroupInfo, Issued, Next, ProcessId, Progress, ReadOutcome, SECTOR_BYTES,
-    Source, StreamId, Ticket, Tickets, WorkOp, WorkRequest,
+    DriverCall, Flags, Footprint, GroupId, GroupInfo, Issued, Next, ProcessId, Progress, ReadOutcome, Source, Ticket,
+    Tickets, WorkOp, WorkRequest,
 };
 
 use crate::access::{Extent, Placement};
@@ -271,14 +271,10 @@ impl Phone {
         let (Lpa(first), count) = wanted.extent;
         let request = WorkRequest {
             arrival: now,
-            sector: u64::from(first) * (UNIT_BYTES / SECTOR_BYTES),
-            bytes: u64::from(count) * UNIT_BYTES,
             line: self.line,
-            phone_latency: None,
-            op: wanted.op,
             flags: Flags { sync: wanted.thread.is_some(), ..Flags::default() },
             process: ProcessId(wanted.app.0),
-            stream: StreamId(0),
+            ..WorkRequest::plain(wanted.op, first.into(), count.into())
         };
         let number = self.uses.saturating_sub(1);
         let outcome = ReadOutcome::Sram;

@@ -212,15 +212,16 @@ impl<M: Mapping> Engine<M> {
     fn publish(&mut self, tag: u8, group: u32) -> DataIn {
         let (first, n) = self.core.publisher.range(group);
         let units = self.core.meta.units();
-        let mut loaded = self.core.truth().in_group_buffer(units.of(first));
-        let place = |i| {
-            let lpa = first.offset(i);
-            if units.of(lpa) != loaded.unit() {
-                loaded = self.core.truth().in_group_buffer(units.of(lpa));
-            }
-            self.map.resolve_loaded(&mut self.core, &loaded, lpa, LoadedFor::Group)
-        };
-        let mapping: Vec<Option<Ppa>> = (0..n).map(place).collect();
+        let mut mapping = Vec::with_capacity(n as usize);
+        let end = first.offset(n);
+        let mut next = first;
+        while next < end {
+            let unit = units.of(next);
+            let range = next.0..units.range(unit).end.min(end.0);
+            next = Lpa(range.end);
+            let loaded = self.core.truth().in_group_buffer(unit);
+            self.map.tell(&mut self.core, &loaded, range, &mut mapping);
+        }
         self.work_on_seals(tag, mapping.iter().flatten().count() as u32);
         self.core.publisher.publish(group, &mapping)
     }

@@ -489,7 +489,7 @@ impl MapView<'_> {
     ///
     /// # Panics
     /// If the address belongs to another map unit.
-    #[inline(always)] // A host that loads a group asks for a thousand entries.
+    #[inline(always)] // A read that finds its map unit in SRAM asks for one.
     pub fn entry(&self, lpa: Lpa) -> Option<Ppa> {
         assert!(self.pages.units.of(lpa) == self.unit, "{lpa} does not belong to {}", self.unit);
         match &self.older {
@@ -506,9 +506,22 @@ impl MapView<'_> {
 
     /// Copies of all entries, packed.
     pub fn entries(&self) -> Vec<u32> {
+        self.entries_in(self.pages.units.range(self.unit))
+    }
+
+    /// Copies of the entries of some of its addresses, packed.
+    ///
+    /// # Panics
+    /// If an address belongs to another map unit.
+    pub fn entries_in(&self, range: Range<u32>) -> Vec<u32> {
+        let unit = self.pages.units.range(self.unit);
+        assert!(unit.start <= range.start && range.end <= unit.end, "{range:?} does not lie in {}", self.unit);
         match &self.older {
-            None => self.pages.entries(self.pages.units.range(self.unit)),
-            Some(older) => older.entries.clone(),
+            None => self.pages.entries(range),
+            Some(older) => {
+                let slots = range.start - unit.start..range.end - unit.start;
+                older.entries[slots.start as usize..slots.end as usize].to_vec()
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! Translation of addresses.
 
+use std::ops::Range;
+
 use ufs::LpaRun;
 use units::{Lpa, MapUnit, Ppa};
 
@@ -19,6 +21,12 @@ pub trait Translate {
 
     /// The place of a unit whose map unit is `loaded`.
     fn resolve_loaded(&mut self, core: &mut Core, loaded: &Loaded, lpa: Lpa, purpose: LoadedFor) -> Option<Ppa>;
+
+    /// Appends the places of the units of a range whose map unit is `loaded`, for a host that keeps them as a group.
+    /// Hosts ask for a thousand at a time: a scheme may answer them together.
+    fn tell(&mut self, core: &mut Core, loaded: &Loaded, range: Range<u32>, places: &mut Vec<Option<Ppa>>) {
+        places.extend(range.map(|lpa| self.resolve_loaded(core, loaded, Lpa(lpa), LoadedFor::Group)));
+    }
 
     /// Whether a write of this unit may be accepted; asked with [`Translate::ON_DEMAND`]. If a map unit has to be
     /// loaded first, the engine passes it to [`Translate::resolve_loaded`] and asks again.

@@ -1,6 +1,6 @@
 //! A small device.
 
-use nand::{CellTiming, Faults, FreeWork, Geometry, MetadataPrograms, Sharing, Suspend, Timing};
+use nand::{CellTiming, Faults, Geometry, Timing};
 use units::Nanos;
 
 use crate::config::{EngineConfig, GcConfig, GcPace, GcRuns, LogConfig, SramConfig};
@@ -22,19 +22,7 @@ pub fn small() -> EngineConfig {
             data_superblocks: 80,
             meta_superblocks: 4,
         },
-        timing: Timing {
-            slc: cell,
-            tlc: cell,
-            by_page: None,
-            cache_program: false,
-            sharing: Sharing::NONE,
-            retry: None,
-            suspend: Suspend::NEVER,
-            channel_bytes_per_us: 0,
-            page_register: false,
-            free: FreeWork::Nothing,
-            metadata_programs: MetadataPrograms::Pages,
-        },
+        timing: Timing::of(cell, cell),
         capacity_units: 4096,
         command_cost: Nanos(0),
         idle_flush: us(100),

@@ -1,10 +1,7 @@
 //! Preconditioning and read-back: workloads that write or read a set of units once, in ascending order.
 
 use units::{SimTime, UNIT_BYTES};
-use workload::{
-    Flags, Footprint, GroupId, GroupInfo, Issued, Next, ProcessId, Progress, SECTOR_BYTES, Source, StreamId, Ticket,
-    UnitRange, WorkOp, WorkRequest,
-};
+use workload::{Footprint, GroupId, GroupInfo, Issued, Next, Progress, Source, Ticket, UnitRange, WorkOp, WorkRequest};
 
 /// Units of one request: 512 KiB, the usual limit of one UFS command.
 const REQUEST_UNITS: u32 = 128;
@@ -71,17 +68,7 @@ impl Source for Sweep {
         let Some(UnitRange { first, count }) = self.take() else { return Next::Done };
         let bytes = u64::from(count) * UNIT_BYTES;
         self.bytes[ticket.index()] = bytes;
-        let request = WorkRequest {
-            arrival: now,
-            sector: u64::from(first.0) * (UNIT_BYTES / SECTOR_BYTES),
-            bytes,
-            line: 0,
-            phone_latency: None,
-            op: self.op,
-            flags: Flags::default(),
-            process: ProcessId(0),
-            stream: StreamId(0),
-        };
+        let request = WorkRequest { arrival: now, bytes, ..WorkRequest::plain(self.op, first.0.into(), 0) };
         Next::Request(Issued { ticket, group: GroupId(0), measured: false, request })
     }
 

@@ -273,24 +273,14 @@ impl Measure {
 mod tests {
     use ufs::Status;
     use units::Lpa;
-    use workload::{Flags, GroupId, Issued, ProcessId, StreamId, Ticket, WorkRequest};
+    use workload::{GroupId, Issued, Ticket, WorkRequest};
 
     use super::*;
     use crate::report::requests::Requests;
 
     /// The digest of one read that was changed before it completed.
     fn digest(change: impl FnOnce(&mut Slot), at: u64) -> String {
-        let request = WorkRequest {
-            arrival: SimTime::START,
-            sector: 80,
-            bytes: 8192,
-            line: 1,
-            phone_latency: None,
-            op: WorkOp::Read,
-            flags: Flags::default(),
-            process: ProcessId(0),
-            stream: StreamId(0),
-        };
+        let request = WorkRequest::plain(WorkOp::Read, 10, 2);
         let mut requests = Requests::default();
         let slot = requests.enter(&Issued { ticket: Ticket(0), group: GroupId(0), measured: false, request });
         change(slot);

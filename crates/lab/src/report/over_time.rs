@@ -121,24 +121,14 @@ impl Intervals {
 
 #[cfg(test)]
 mod tests {
-    use workload::{Flags, GroupId, Issued, ProcessId, StreamId, Ticket, WorkOp, WorkRequest};
+    use workload::{GroupId, Issued, Ticket, WorkOp, WorkRequest};
 
     use super::*;
     use crate::report::requests::Requests;
 
     /// Writes of 4 KiB that arrived at 0 and completed at these times.
     fn intervals(began: SimTime, times: &[u64]) -> Intervals {
-        let request = WorkRequest {
-            arrival: began,
-            sector: 0,
-            bytes: 4096,
-            line: 1,
-            phone_latency: None,
-            op: WorkOp::Write,
-            flags: Flags::default(),
-            process: ProcessId(0),
-            stream: StreamId(0),
-        };
+        let request = WorkRequest { arrival: began, ..WorkRequest::plain(WorkOp::Write, 0, 1) };
         let mut requests = Requests::default();
         let slot = requests.enter(&Issued { ticket: Ticket(0), group: GroupId(0), measured: true, request });
         let mut intervals = Intervals::default();

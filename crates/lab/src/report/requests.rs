@@ -217,22 +217,12 @@ fn whole_units(issued: &Issued) -> (Lpa, u32) {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use workload::{Flags, ProcessId, StreamId, WorkRequest};
+    use workload::WorkRequest;
 
     use super::*;
 
     pub(crate) fn issued(op: WorkOp, sector: u64, bytes: u64) -> Issued {
-        let request = WorkRequest {
-            arrival: SimTime(0),
-            sector,
-            bytes,
-            line: 1,
-            phone_latency: None,
-            op,
-            flags: Flags::default(),
-            process: ProcessId(0),
-            stream: StreamId(0),
-        };
+        let request = WorkRequest { sector, bytes, line: 1, ..WorkRequest::plain(op, 0, 0) };
         Issued { ticket: Ticket(0), group: GroupId(0), measured: true, request }
     }
 

@@ -46,8 +46,8 @@ pub(super) fn failed(oracle: &mut Oracle, slot: &Slot) {
 
 #[cfg(test)]
 mod tests {
-    use units::{AppId, Lpa, SimTime};
-    use workload::{Flags, GroupId, Issued, ProcessId, StreamId, Ticket, WorkOp, WorkRequest};
+    use units::Lpa;
+    use workload::{GroupId, Issued, Ticket, WorkOp, WorkRequest};
 
     use super::*;
     use crate::profile::Profile;
@@ -56,17 +56,7 @@ mod tests {
 
     /// A request of this kind for units 4 and 5.
     fn issued(op: WorkOp) -> Issued {
-        let request = WorkRequest {
-            arrival: SimTime::START,
-            sector: 32,
-            bytes: 8192,
-            line: 1,
-            phone_latency: None,
-            op,
-            flags: Flags::default(),
-            process: ProcessId(AppId::SYSTEM.0),
-            stream: StreamId(0),
-        };
+        let request = WorkRequest::plain(op, 4, 2);
         Issued { ticket: Ticket(0), group: GroupId(0), measured: true, request }
     }
 

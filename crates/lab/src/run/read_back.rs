@@ -57,7 +57,7 @@ mod tests {
     use host::Driver;
     use ufs::Link;
     use units::{Lpa, SimTime};
-    use workload::{Flags, ProcessId, Progress, Replay, ReplayMode, Rng, StreamId, Trace, WorkOp, WorkRequest};
+    use workload::{Progress, Replay, ReplayMode, Rng, Trace, WorkOp, WorkRequest};
 
     use super::*;
     use crate::profile::Profile;
@@ -75,17 +75,7 @@ mod tests {
     }
 
     fn request(op: WorkOp, unit: u64, units: u64) -> WorkRequest {
-        WorkRequest {
-            arrival: SimTime::START,
-            sector: 8 * unit,
-            bytes: 4096 * units,
-            line: 1,
-            phone_latency: None,
-            op,
-            flags: Flags::default(),
-            process: ProcessId(0),
-            stream: StreamId(0),
-        }
+        WorkRequest::plain(op, unit, units)
     }
 
     /// A device with a broken promise, if one is named, under a preset.

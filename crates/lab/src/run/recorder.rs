@@ -3,16 +3,13 @@
 use host::{Completion, InFlight, RequestOp};
 use ufs::Tag;
 use units::Lpa;
-use workload::{Flags, GroupId, GroupInfo, Issued, ProcessId, StreamId, Ticket, WorkOp, WorkRequest};
+use workload::{Flags, GroupId, GroupInfo, Issued, Ticket, WorkOp, WorkRequest};
 
 use crate::observe::{self, Event, LogPart, Observe, Scene, Watchers};
 use crate::report::digest;
 use crate::report::measure::{Measure, Snapshot};
 use crate::report::requests::Requests;
 use crate::stack::Stack;
-
-/// Sectors of a unit.
-const SECTORS: u64 = units::UNIT_BYTES / workload::SECTOR_BYTES;
 
 /// A record of requests: statistics, and what watchers keep of them. To be told everything in the order in which it
 /// happens.
@@ -51,14 +48,9 @@ impl Recorder {
         let len = if op == WorkOp::Flush { 0 } else { len };
         let request = WorkRequest {
             arrival: stack.now(),
-            sector: u64::from(lpa.0) * SECTORS,
-            bytes: u64::from(len) * units::UNIT_BYTES,
             line: self.entered,
-            phone_latency: None,
-            op,
             flags: Flags { fua, ..Flags::default() },
-            process: ProcessId(0),
-            stream: StreamId(0),
+            ..WorkRequest::plain(op, lpa.0.into(), len.into())
         };
         let issued = Issued { ticket: Ticket(ticket), group: GroupId(0), measured: true, request };
         self.tell(Event::Entered(&issued), stack);

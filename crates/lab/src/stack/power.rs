@@ -4,10 +4,7 @@ use ftl::{Device, Unpowered};
 use host::{Driver, HostConfig, HostConfigError};
 use ufs::{Link, LinkConfig, PowerConfig};
 use units::SimTime;
-use workload::{
-    Flags, Footprint, GroupId, GroupInfo, Issued, Next, ProcessId, Progress, Source, StreamId, Ticket, WorkOp,
-    WorkRequest,
-};
+use workload::{Footprint, GroupId, GroupInfo, Issued, Next, Progress, Source, Ticket, WorkOp, WorkRequest};
 
 use crate::oracle::Oracle;
 use crate::run::{Stop, System, Watch};
@@ -57,17 +54,7 @@ impl Source for OneFlush {
         if std::mem::replace(&mut self.issued, true) {
             return Next::Done;
         }
-        let request = WorkRequest {
-            arrival: now,
-            sector: 0,
-            bytes: 0,
-            line: 0,
-            phone_latency: None,
-            op: WorkOp::Flush,
-            flags: Flags::default(),
-            process: ProcessId(0),
-            stream: StreamId(0),
-        };
+        let request = WorkRequest { arrival: now, ..WorkRequest::plain(WorkOp::Flush, 0, 0) };
         Next::Request(Issued { ticket: Ticket(0), group: GroupId(0), measured: false, request })
     }
 

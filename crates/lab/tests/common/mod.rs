@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ufsim_lab::{LabError, RunResult, Spec, Workload, simulate_workload};
-use units::{Nanos, SimTime};
-use workload::{Flags, MergeLimits, ProcessId, Replay, ReplayMode, StreamId, Trace, WorkOp, WorkRequest};
+use units::Nanos;
+use workload::{MergeLimits, Replay, ReplayMode, Trace, WorkOp, WorkRequest};
 
 /// How far neighbours are merged: a plug of 50 us.
 pub const LIMITS: MergeLimits = MergeLimits {
@@ -18,22 +18,9 @@ pub const LIMITS: MergeLimits = MergeLimits {
     plug_sync_gap: Nanos(50_000),
 };
 
-/// Sectors in a unit.
-const SECTORS: u64 = 8;
-
 /// A request at a unit, as long as it says.
 pub fn request(op: WorkOp, unit: u64, units: u64) -> WorkRequest {
-    WorkRequest {
-        arrival: SimTime::START,
-        sector: unit * SECTORS,
-        bytes: if op == WorkOp::Flush { 0 } else { units * 4096 },
-        line: 1,
-        phone_latency: None,
-        op,
-        flags: Flags::default(),
-        process: ProcessId(0),
-        stream: StreamId(0),
-    }
+    WorkRequest { line: 1, ..WorkRequest::plain(op, unit, if op == WorkOp::Flush { 0 } else { units }) }
 }
 
 /// A spec on the tiny profile that writes nothing beforehand, and reads everything back afterwards.

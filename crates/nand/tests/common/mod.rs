@@ -4,8 +4,7 @@ use std::collections::BinaryHeap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ufsim_nand::{
-    Cause, CellTiming, Completed, CutProgram, FreeWork, Geometry, MetadataPrograms, Nand, NandEvent, Op, Priority,
-    Sensed, Sharing, Spare, Suspend, Timing, Work,
+    Cause, CellTiming, Completed, CutProgram, Geometry, Nand, NandEvent, Op, Priority, Sensed, Spare, Timing, Work,
 };
 use units::{Nanos, Ppa, Seq, SimTime, Superblock};
 
@@ -36,19 +35,10 @@ pub const SMALL: Geometry = Geometry {
 };
 
 /// The prototype's cells, with transfers that take no time and without page register reads.
-pub const CELLS: Timing = Timing {
-    slc: CellTiming { read: Nanos::from_micros(25), program: Nanos::from_micros(150), erase: Nanos::from_millis(5) },
-    tlc: CellTiming { read: Nanos::from_micros(60), program: Nanos::from_micros(550), erase: Nanos::from_millis(5) },
-    by_page: None,
-    cache_program: false,
-    sharing: Sharing::NONE,
-    retry: None,
-    suspend: Suspend::NEVER,
-    channel_bytes_per_us: 0,
-    page_register: false,
-    free: FreeWork::Nothing,
-    metadata_programs: MetadataPrograms::Pages,
-};
+pub const CELLS: Timing = Timing::of(
+    CellTiming { read: Nanos::from_micros(25), program: Nanos::from_micros(150), erase: Nanos::from_millis(5) },
+    CellTiming { read: Nanos::from_micros(60), program: Nanos::from_micros(550), erase: Nanos::from_millis(5) },
+);
 
 /// A finished operation, as the tests record it.
 #[derive(Clone, Copy)]

@@ -410,6 +410,15 @@ impl Translate for SegmentLog {
         self.current(core, lpa, loaded)
     }
 
+    fn tell(&mut self, core: &mut Core, loaded: &Loaded, range: Range<u32>, places: &mut Vec<Option<Ppa>>) {
+        let packed = core.view(loaded).entries_in(range.clone());
+        let entries = packed.into_iter().map(Ppa::unpack);
+        match core.log().may_change(range.clone()) {
+            true => places.extend(range.zip(entries).map(|(lpa, entry)| core.over_log(Lpa(lpa), entry))),
+            false => places.extend(entries),
+        }
+    }
+
     /// Groups for an HPB host, too, are made without a read of what the device knows by itself.
     fn tells(&self, unit: MapUnit) -> bool {
         self.runs.as_ref().is_some_and(|runs| runs.tells(unit)) || self.cache.tells(unit)

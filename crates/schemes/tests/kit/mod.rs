@@ -7,7 +7,7 @@ use ftl::{
     Device, DeviceConfig, DeviceEvent, DeviceStats, GcConfig, GcCopy, GcPace, GcRuns, LogConfig, MappingKind, Moment,
     SramConfig, WritePathConfig,
 };
-use nand::{CellTiming, Counters, FreeWork, Geometry, MetadataPrograms, Sharing, Suspend, Timing};
+use nand::{CellTiming, Counters, Geometry, Timing};
 use ufs::{Command, DataIn, DataOut, Op, Protocol, Response, Status, Tag};
 use units::{Lpa, Nanos, Seq, SimTime};
 
@@ -49,17 +49,11 @@ pub fn tiny() -> DeviceConfig {
             meta_superblocks: 6,
         },
         timing: Timing {
-            slc: CellTiming { read: us(25), program: us(150), erase: us(5000) },
-            tlc: CellTiming { read: us(60), program: us(550), erase: us(5000) },
-            by_page: None,
-            cache_program: false,
-            sharing: Sharing::NONE,
-            retry: None,
-            suspend: Suspend::NEVER,
-            channel_bytes_per_us: 0,
             page_register: true,
-            free: FreeWork::Nothing,
-            metadata_programs: MetadataPrograms::Pages,
+            ..Timing::of(
+                CellTiming { read: us(25), program: us(150), erase: us(5000) },
+                CellTiming { read: us(60), program: us(550), erase: us(5000) },
+            )
         },
         capacity_units: 4096,
         command_cost: Nanos(1000),

@@ -29,11 +29,9 @@ mod vscsi;
 
 use std::io::{self, Write};
 
-use units::SimTime;
-
 use crate::text_file::bytes_without_mark;
 use crate::trace::{Records, TraceFile};
-use crate::{Flags, ProcessId, SECTOR_BYTES, StreamId, Trace, TraceError, WorkOp, WorkRequest};
+use crate::{SECTOR_BYTES, StreamId, Trace, TraceError, WorkOp, WorkRequest};
 use frame::Framing;
 use text::{Line, lines};
 
@@ -141,17 +139,7 @@ impl Origin {
     /// A request without time, flags and process. A flush has neither place nor length.
     fn request(self, line: u64, op: WorkOp, sector: u64, bytes: u64) -> WorkRequest {
         let (sector, bytes) = if op == WorkOp::Flush { (0, 0) } else { (sector, bytes) };
-        WorkRequest {
-            arrival: SimTime::START,
-            sector,
-            bytes,
-            line,
-            phone_latency: None,
-            op,
-            flags: Flags::default(),
-            process: ProcessId(0),
-            stream: StreamId(self.file),
-        }
+        WorkRequest { sector, bytes, line, stream: StreamId(self.file), ..WorkRequest::plain(op, 0, 0) }
     }
 }
 

@@ -10,8 +10,7 @@ use crate::described::DescriptionError;
 use crate::generated::{Piece, SEGMENT_UNITS};
 use crate::report::{Operations, Report, Round};
 use crate::{
-    Flags, Footprint, GroupId, GroupInfo, Issued, Next, ProcessId, Progress, SECTOR_BYTES, Source, StreamId, Ticket,
-    Tickets, WorkOp, WorkRequest,
+    Flags, Footprint, GroupId, GroupInfo, Issued, Next, Progress, Source, Ticket, Tickets, WorkOp, WorkRequest,
 };
 
 /// A part of a round; its number is that of its group.
@@ -216,14 +215,9 @@ impl FragmentationSource {
         let counted = if op == WorkOp::Trim { 0 } else { bytes };
         let request = WorkRequest {
             arrival: now,
-            sector: u64::from(piece.first) * (UNIT_BYTES / SECTOR_BYTES),
-            bytes,
             line: self.line,
-            phone_latency: None,
-            op,
             flags: Flags { sync: op == WorkOp::Read, readahead: op == WorkOp::Read, ..Flags::default() },
-            process: ProcessId(0),
-            stream: StreamId(0),
+            ..WorkRequest::plain(op, piece.first.into(), piece.count.into())
         };
         Some(Issued { ticket: self.tickets.issue(counted), group: GroupId(part as u16), measured: true, request })
     }

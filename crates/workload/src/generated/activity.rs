@@ -1,11 +1,9 @@
 //! The requests of one activity.
 
-use units::{SimTime, UNIT_BYTES};
-
 use super::spec::{Activity, ActivityParams, Does, units_of};
 use super::volume::{Blocks, Full, Layout, Piece, Volume, below};
 use crate::rng::{Rng, named_stream};
-use crate::{Flags, ProcessId, SECTOR_BYTES, StreamId, WorkOp, WorkRequest};
+use crate::{Flags, WorkOp, WorkRequest};
 
 /// Part of its segments that metadata fill: as what is written in general.
 const METADATA_PERCENT: u32 = 32;
@@ -131,15 +129,5 @@ impl<'a> Work<'a> {
 
 /// A request whose time and origin are still to come.
 fn request(op: WorkOp, piece: Piece, flags: Flags) -> WorkRequest {
-    WorkRequest {
-        arrival: SimTime::START,
-        sector: u64::from(piece.first) * (UNIT_BYTES / SECTOR_BYTES),
-        bytes: u64::from(piece.count) * UNIT_BYTES,
-        line: 0,
-        phone_latency: None,
-        op,
-        flags,
-        process: ProcessId(0),
-        stream: StreamId(0),
-    }
+    WorkRequest { flags, ..WorkRequest::plain(op, piece.first.into(), piece.count.into()) }
 }

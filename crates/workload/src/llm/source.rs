@@ -12,8 +12,8 @@ use crate::report::{LlmReport, Operations, Report};
 use crate::rng::named_stream;
 use crate::source::LATEST;
 use crate::{
-    Flags, Footprint, GroupId, GroupInfo, Issued, Next, ProcessId, Progress, SECTOR_BYTES, Source, StreamId, Ticket,
-    Tickets, WorkOp, WorkRequest,
+    Flags, Footprint, GroupId, GroupInfo, Issued, Next, Progress, Source, StreamId, Ticket, Tickets, WorkOp,
+    WorkRequest,
 };
 
 const LOADING: GroupId = GroupId(0);
@@ -254,14 +254,11 @@ impl LlmSource {
         self.line += 1;
         let request = WorkRequest {
             arrival: now,
-            sector: u64::from(wanted.first.0) * (UNIT_BYTES / SECTOR_BYTES),
             bytes,
             line: self.line,
-            phone_latency: None,
-            op: WorkOp::Read,
             flags: Flags { sync: true, readahead: mapped, ..Flags::default() },
-            process: ProcessId(0),
             stream: StreamId(number as u16),
+            ..WorkRequest::plain(WorkOp::Read, wanted.first.0.into(), 0)
         };
         self.wanted.pop_front();
         let measured = !self.is_loading();

@@ -1,19 +1,15 @@
 use units::{Lpa, Nanos, SimTime};
 
 use super::*;
-use crate::{Flags, ProcessId, UnitRange, WorkOp, WorkRequest};
+use crate::{Flags, UnitRange, WorkOp, WorkRequest};
 
 fn request(at: u64, unit: u64, stream: u16) -> WorkRequest {
     WorkRequest {
         arrival: SimTime(at),
-        sector: unit * 8,
-        bytes: 4096,
         line: unit,
         phone_latency: Some(Nanos(5)),
-        op: if unit.is_multiple_of(2) { WorkOp::Read } else { WorkOp::Write },
-        flags: Flags::default(),
-        process: ProcessId(0),
         stream: StreamId(stream),
+        ..WorkRequest::plain(if unit.is_multiple_of(2) { WorkOp::Read } else { WorkOp::Write }, unit, 1)
     }
 }
 

@@ -6,7 +6,7 @@ use host::RequestOp;
 use units::{AppId, Lpa};
 use workload::{Next, Source, Ticket, WorkOp};
 
-use crate::rig::Rig;
+use campaign::Rig;
 
 /// A workload under way on a bench.
 #[derive(Debug, Default)]
