@@ -48,6 +48,8 @@ impl Spec {
     /// Everything that is wrong with them.
     pub fn resolve(&self) -> Result<Machine, LabError> {
         self.check_options()?;
+        // The trace is read when the device has aged, but a wrong word about it is told at once.
+        self.trace_options()?;
         if let (Some(age), Some(from)) = (&self.age, &self.from) {
             return Err(LabError::Config(format!(
                 "age = \"{age}\" and from = \"{from}\": only one of them can be given"
@@ -150,7 +152,7 @@ mod tests {
 
     fn error(json: &str) -> String {
         let spec = Spec::from_json(json);
-        match spec.and_then(|s| s.trace_options().and_then(|_| s.resolve())) {
+        match spec.and_then(|s| s.resolve()) {
             Err(LabError::Config(text)) => text,
             other => panic!("expected a configuration error, got {other:?}"),
         }
