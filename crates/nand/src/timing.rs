@@ -154,8 +154,8 @@ impl TimingParams {
 }
 
 impl Timing {
-    /// Cells of these times in a device without any feature that the papers' do without: transfers take no time, each
-    /// read senses its page, and nothing is retried, suspended or free.
+    /// Cells of these times and nothing else: transfers take no time, every read senses its page, nothing is cached,
+    /// retried or suspended, and no work is free.
     pub const fn of(slc: CellTiming, tlc: CellTiming) -> Timing {
         Timing {
             slc,
